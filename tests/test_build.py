@@ -65,7 +65,7 @@ def test_policies_that_cannot_be_made(memory):
     refused(UnknownNameError, "'base'", lambda: make_policy("bas", memory))
     refused(UnknownNameError, "seed", lambda: make_policy("", memory))
     refused(InputError, "memory", lambda: make_policy("default", None))
-    refused(InputError, "none", lambda: make_policy(ALONE, memory, beta=1.0))
+    refused(InputError, "no settings", lambda: make_policy(ALONE, memory, beta=1.0))
     refused(InputError, "'beta'", lambda: make_policy("default", memory, betta=1.0))
     refused(InputError, "beta", lambda: make_policy("default", memory, beta=-1.0))
 
@@ -103,7 +103,7 @@ def test_a_local_model_is_read_exactly_as_asked(tmp_path):
 
 
 def test_a_menu_is_chosen_for_what_shows_one_and_has_a_name():
-    refused(InputError, "by exact", lambda: make_reader("local", method="label", menu="line"))
+    refused(InputError, "the method 'exact'", lambda: make_reader("local", method="label", menu="line"))
     refused(InputError, "line", lambda: make_reader("local", method="exact", menu="lines"))
 
 
@@ -132,7 +132,7 @@ def test_readers_that_cannot_be_made(tmp_path):
     refused(InputError, "uniform", lambda: make_reader("uniform", temperature=1.0))
     refused(InputError, "uniform", lambda: make_reader("uniform", method="votes"))
     refused(UnknownNameError, "'votes'", lambda: make_reader("local", method="vote"))
-    refused(InputError, "1 or more", lambda: make_reader("local", method="votes", n_votes=0))
+    refused(InputError, "at least 1", lambda: make_reader("local", method="votes", n_votes=0))
     with pytest.raises((InputError, MissingExtraError)):
         make_reader("openai:m", no_such_setting=1)
     (tmp_path / "notes.txt").write_text("mine " * 100)

@@ -56,8 +56,8 @@ def test_another_file_can_be_named(folder):
         ("[memory.serach]\nk = 3\n", "memory.serach"),
         ("[memory.search]\nkk = 3\n", "memory.search.kk"),
         ("[memroy]\n", "memroy"),
-        ("memory = 3\n", "memory is a table"),
-        ("[memory", "settings are TOML"),
+        ("memory = 3\n", "memory must be a table"),
+        ("[memory", "settings must be in TOML"),
     ],
 )
 def test_settings_that_nothing_reads_are_refused(warm_python, folder, text, said):

@@ -1,4 +1,4 @@
-"""Names to objects: the one place where a specification becomes a memory, a model, a policy or an environment."""
+"""Objects from specifications: the one place that builds memories, models, policies and environments by name."""
 
 from __future__ import annotations
 
@@ -33,27 +33,27 @@ __all__ = ["METHODS", "close_reader", "known_namespaces", "make_policy", "make_r
 
 ALONE = "base"
 METHODS = (*READING_METHODS, "bias")
-"""Ways to come to a decision with a model: reading its policy first, or choosing inside the server."""
+"""The methods to decide with a model: reading its policy first, or sampling inside the server (`bias`)."""
 
 _LISTED_NAMESPACES = 10
 
 
 def make_policy(name: str, memory: EvidenceSource | None, **overrides: Any) -> Policy:
-    """Return the policy called `name`: `base` (the model alone), or a preset of `JitRL` over `memory`.
+    """Return the policy with this name: `base` (the model alone), or a preset of `JitRL` over `memory`.
 
     Raises:
-        UnknownNameError: no policy has this name.
+        UnknownNameError: there is no such policy.
         InputError: a preset without a memory, or settings for `base`.
     """
     if name == ALONE:
         if overrides:
-            raise InputError(f"settings {sorted(overrides)}", "the policy 'base' has none", "Leave them out.")
+            raise InputError(f"settings {sorted(overrides)}", "the policy 'base' has no settings", "Leave them out.")
         return ModelAlone()
     if name not in PRESETS:
         names = [ALONE, *PRESETS]
         raise UnknownNameError(f"policy {excerpt(name)}", "no policy has this name", suggest(name, names))
     if memory is None:
-        raise InputError(f"policy {name!r} without a memory", "a preset asks a memory", "Name a memory file.")
+        raise InputError(f"policy {name!r} without a memory", "a preset needs a memory", "Name a memory file.")
     return JitRL.preset(name, memory, **overrides)
 
 
@@ -67,34 +67,32 @@ def make_reader(
     menu: Menu = "list",
     **settings: Any,
 ) -> PriorReader | Chooser:
-    """Return a reader of a model's own policy: `uniform` (no model), or a model that `open_llm` knows.
+    """Return a reader of a model's own policy: `uniform` (no model), or a model of `open_llm`.
 
     Args:
-        spec: `uniform`, `local`, `local:PATH.gguf`, `openai:MODEL`, `litellm:PROVIDER/MODEL`.
-        method: `label`, `votes`, `verbalized`, or `auto`: the best of these that the endpoint allows, found out at the
-            first reading; `bias`: the model chooses itself, shifted by `logit_bias`; or `exact`, for `local` and
-            `transformers:MODEL`.
-        cache: keep the model's answers in this file; its folder is made if it does not exist.
-        calibrate: for `label`: divide out the model's preference for letters.
-        n_votes: for `votes`: samples a reading.
-        menu: for `exact`: how the candidates are shown, see `ExactReader`.
+        spec: `uniform`, or a specification of `open_llm` (for `exact`: of `open_scorer`), such as `openai:MODEL`.
+        method: `label`, `votes`, `verbalized`, or `auto`: the best of these that the endpoint supports, determined at
+            the first reading; `bias`: sampled inside the server, with a shift by `logit_bias`; or `exact`, for models
+            of `open_scorer`.
+        cache: the file for the model's answers; its folder is made if it does not exist.
+        calibrate: for `label`: divide by the model's preference for letters.
+        n_votes: for `votes`: the number of samples per reading.
+        menu: for `exact`: the form of the candidates in the prompt, see `ExactReader`.
         settings: of the model.
 
     Raises:
-        UnknownNameError, ConfigError: no such model, or method.
-        InputError: a setting that the model does not have; `uniform` has none. No such menu, or one for a method that
-            has its own. Or the cache's folder cannot be made.
+        UnknownNameError, ConfigError: there is no such model or method.
+        InputError: the model has no such setting; the menu is unknown, or given for another method than `exact`; or the
+            cache's folder cannot be made.
     """
     if check_menu(menu) != "list" and method != "exact":
         raise InputError(
             f"menu = {menu!r} with the method {method!r}",
-            "a menu is chosen for the method 'exact'; the others show the candidates in their own way",
-            "Read the model by exact, or leave the menu out.",
+            "only the method 'exact' has a menu",
+            "Use the method 'exact', or leave the menu out.",
         )
     if method not in METHODS:
-        raise UnknownNameError(
-            f"method {excerpt(method)}", "no way to read a model has this name", suggest(method, METHODS)
-        )
+        raise UnknownNameError(f"method {excerpt(method)}", "no method has this name", suggest(method, METHODS))
     kind = check_text("model specification", spec).partition(":")[0]
     kinds = (*(SCORERS if method == "exact" else LLMS).names(), UniformReader.name)
     if kind not in kinds:
@@ -102,25 +100,27 @@ def make_reader(
     if spec == UniformReader.name:
         if settings or method != "auto":
             raise InputError(
-                f"settings {sorted(settings)}, method {method!r}", "the model 'uniform' has none", "Leave them out."
+                f"settings {sorted(settings)}, method {method!r}",
+                "the model 'uniform' has no settings and no method",
+                "Leave them out.",
             )
         return UniformReader()
-    # A specification that is wrong leaves no folder behind, so the model comes first.
+    # The model is opened first, so that a wrong specification leaves no folder behind.
     if method == "exact":
         scorer = open_scorer(spec, **settings)
-        return ExactReader(scorer if cache is None else CachedScorer(scorer, _made(cache)), menu)
+        return ExactReader(scorer if cache is None else CachedScorer(scorer, _with_folder(cache)), menu)
     llm = open_llm(spec, **settings)
     if cache is not None:
-        llm = CachedLLM(llm, _made(cache))
+        llm = CachedLLM(llm, _with_folder(cache))
     return BiasChooser(llm) if method == "bias" else reader_for(llm, method, calibrate=calibrate, n_votes=n_votes)
 
 
-def _made(cache: Path) -> Path:
-    """Return the path of a cache, in a folder that exists now."""
+def _with_folder(cache: Path) -> Path:
+    """Return the path of a cache, after making its folder."""
     try:
         cache.parent.mkdir(parents=True, exist_ok=True)
     except OSError as error:
-        raise InputError(f"{cache}: {error}", "answers are kept in a file", "Choose another path.") from error
+        raise InputError(f"{cache}: {error}", "the cache must be a file", "Choose another path.") from error
     return cache
 
 
@@ -132,7 +132,7 @@ async def close_reader(reader: PriorReader | Chooser) -> None:
 
 
 def known_namespaces(path: str, *, read_only: bool = True) -> dict[str, str]:
-    """Return the namespaces of a store, each with its encoder's identity; none where there is no store yet."""
+    """Return the namespaces of a store, each with its encoder's identity; an empty dict if there is no store yet."""
     if is_file(path) and not Path(path).exists():
         return {}
     try:
@@ -150,18 +150,18 @@ def open_memory(
 
     Args:
         path: its file, or the URL of a shared store.
-        namespace: None: the only one there is, or `default`.
-        create: make it if it does not exist.
+        namespace: None: the only namespace, or `default` in a new store.
+        create: make the memory if it does not exist.
         read_only: refuse every write.
         settings: of `Memory.open`.
 
     Raises:
-        InputError: there are several namespaces, and none was named.
-        NotFoundError: no such memory or namespace.
+        InputError: there are several namespaces, and `namespace` is None.
+        NotFoundError: there is no such memory or namespace.
     """
     try:
         known = known_namespaces(path, read_only=read_only or not create)
-    except ReadOnlyStoreError:  # an older store, which opening for writing brings up to date
+    except ReadOnlyStoreError:  # an older store, which opening for writing migrates
         if read_only:
             raise
         known = known_namespaces(path, read_only=False)
@@ -171,7 +171,7 @@ def open_memory(
             more = ", ..." if len(known) > _LISTED_NAMESPACES else ""
             raise InputError(
                 f"{display_path(path)} has {len(known)} namespaces",
-                "one is opened at a time",
+                "one namespace must be named",
                 f"Name one with --namespace (in Python: namespace=): {listed}{more}.",
             )
         namespace = next(iter(known), "default")

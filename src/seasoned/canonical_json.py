@@ -1,4 +1,4 @@
-"""One text for one content: what hashes and keys are taken of."""
+"""Canonical JSON: one text per value, for hashes and keys."""
 
 from __future__ import annotations
 
@@ -8,10 +8,10 @@ __all__ = ["canonical_json"]
 
 
 def canonical_json(value: object) -> str:
-    """Return JSON with sorted keys, no spare blanks, and floats in their shortest exact form: equal values, equal text.
+    """Return JSON with sorted keys, no blanks, and floats in their shortest exact form: equal values have equal texts.
 
     Raises:
-        ValueError: it holds NaN or an infinity.
+        ValueError: it contains NaN or an infinity.
 
     Example:
         >>> canonical_json({"b": 1, "a": (2,)})

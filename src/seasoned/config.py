@@ -1,7 +1,7 @@
 """Settings of the command line: argument > environment > TOML > default.
 
-`seasoned.toml` in the working folder (or the file that SEASONED_CONFIG names) holds a table per command and a key per
-option; `SEASONED_RUN_MODEL` is the environment's name for `seasoned run --model`.
+`seasoned.toml` in the working folder, or the file named by SEASONED_CONFIG, has a table per command and a key per
+option. In the environment, `seasoned run --model` is `SEASONED_RUN_MODEL`.
 
     [run]
     model = "openai:gpt-4o-mini"
@@ -28,10 +28,10 @@ FILE_NAME = "seasoned.toml"
 
 
 def load_settings() -> dict[str, Any]:
-    """Return what the TOML file says; nothing where there is no file and none was named.
+    """Return the settings of the TOML file; an empty dict if there is no file and SEASONED_CONFIG is not set.
 
     Raises:
-        ConfigError: the file that SEASONED_CONFIG names does not exist, or a file is not TOML.
+        ConfigError: the file named by SEASONED_CONFIG does not exist, or the file is not TOML.
 
     Example:
         >>> load_settings()
@@ -41,29 +41,30 @@ def load_settings() -> dict[str, Any]:
     path = Path(named or FILE_NAME)
     if not path.is_file():
         if named:
-            raise ConfigError(f"{ENV_PREFIX}_CONFIG = {named!r}", "it names a TOML file", "Correct it, or unset it.")
+            seen = f"{ENV_PREFIX}_CONFIG = {named!r}"
+            raise ConfigError(seen, f"{ENV_PREFIX}_CONFIG must name a TOML file", "Correct it, or unset it.")
         return {}
     try:
         return tomllib.loads(path.read_text(encoding="utf-8"))
     except (tomllib.TOMLDecodeError, UnicodeDecodeError) as error:
-        raise ConfigError(f"{path}: {error}", "settings are TOML", "Mend the file.") from error
+        raise ConfigError(f"{path}: {error}", "settings must be in TOML", "Correct the file.") from error
 
 
 def check_names(section: str, given: object, known: Collection[str]) -> None:
-    """Refuse a setting that nothing reads: a misspelt one would be ignored in silence.
+    """Check the names of settings, so that a misspelt name is not silently ignored.
 
     Raises:
-        ConfigError: `given` is no table, or has a name that is not among `known`.
+        ConfigError: `given` is not a table, or has a name that is not among `known`.
 
     Example:
         >>> check_names("run", {"model": "local"}, ["model", "seed"])
     """
     if not isinstance(given, Mapping):
-        raise ConfigError(f"{section} = {given!r} in the settings", f"{section} is a table", f"Write [{section}].")
+        raise ConfigError(f"{section} = {given!r} in the settings", f"{section} must be a table", f"Write [{section}].")
     for name in given:
         if name not in known:
             raise ConfigError(
                 f"{section}.{name} in the settings" if section else f"[{name}] in the settings",
-                "every setting is a command's option",
+                "a setting must be an option of a command",
                 suggest(name, known),
             )

@@ -1,4 +1,4 @@
-"""Names to objects: loaded when asked for, "did you mean" when misspelt, an install line when an extra is missing."""
+"""Registry: objects by name, imported on first use, with suggestions for misspelt names and missing extras."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ def load_extra(module: str, extra: str, install: str | None = None) -> ModuleTyp
     """Import an optional module.
 
     Raises:
-        MissingExtraError: it is not installed; the message carries the install line.
+        MissingExtraError: it is not installed; the message has the install command.
 
     Example:
         >>> load_extra("json", "none").__name__
@@ -32,7 +32,7 @@ def load_extra(module: str, extra: str, install: str | None = None) -> ModuleTyp
 
 
 class Registry:
-    """Named things of one kind, imported on first use.
+    """Named objects of one kind, imported on first use.
 
     Example:
         >>> kinds = Registry("codec", {"json": "json:dumps"})
@@ -45,7 +45,7 @@ class Registry:
         self._paths = dict(paths)
 
     def names(self) -> tuple[str, ...]:
-        """Return every known name, sorted."""
+        """Return all names, sorted."""
         return tuple(sorted(self._paths))
 
     def register(self, name: str, path: str) -> None:
@@ -56,7 +56,7 @@ class Registry:
         """Return the object behind `name`.
 
         Raises:
-            UnknownNameError: no such name.
+            UnknownNameError: there is no such name.
         """
         if not isinstance(name, str) or name not in self._paths:
             raise UnknownNameError(

@@ -1,4 +1,4 @@
-"""One generic way to call async protocols from synchronous code, so that no body is written twice."""
+"""Synchronous calls of async protocols, by one generic wrapper."""
 
 from __future__ import annotations
 
@@ -14,9 +14,9 @@ __all__ = ["Sync"]
 class Sync:
     """Calls an object's async methods from synchronous code, on an event loop of its own.
 
-    Every coroutine method is called and awaited; everything else passes through. Close it, or use it as a context.
-    Where an event loop runs already, as in a notebook, its own loop runs in a thread beside it, and the other one
-    waits; in a coroutine, `await` the object's own methods instead.
+    Every coroutine method is called and awaited; other attributes are passed through. Close it, or use it as a context
+    manager. If an event loop is already running, as in a notebook, the wrapper's own loop runs in another thread while
+    the running one waits; in a coroutine, `await` the object's own methods instead.
 
     Example:
         >>> class Clock:
@@ -37,7 +37,7 @@ class Sync:
             return value
 
         def call(*args: Any, **kwargs: Any) -> Any:
-            return self._beside(lambda: self._runner.run(value(*args, **kwargs)))
+            return self._run(lambda: self._runner.run(value(*args, **kwargs)))
 
         return call
 
@@ -50,11 +50,11 @@ class Sync:
     def close(self) -> None:
         """Close the target, if it can be closed, and the event loop."""
         if hasattr(self._target, "aclose"):
-            self._beside(lambda: self._runner.run(_closed(self._target)))
-        self._beside(self._runner.close)
+            self._run(lambda: self._runner.run(_close(self._target)))
+        self._run(self._runner.close)
 
-    def _beside(self, call: Callable[[], Any]) -> Any:
-        """Call it here, or in a thread where a loop runs here: a thread has one running loop."""
+    def _run(self, call: Callable[[], Any]) -> Any:
+        """Call `call` here, or in another thread if a loop is running here, since a thread can run only one loop."""
         try:
             asyncio.get_running_loop()
         except RuntimeError:
@@ -63,15 +63,15 @@ class Sync:
             loop = thread.submit(self._runner.get_loop).result()
             try:
                 return thread.submit(call).result()
-            except KeyboardInterrupt:  # heard here, where nothing but waiting is done: end what the other thread does
+            except KeyboardInterrupt:  # raised in this thread, which only waits: cancel the tasks of the other one
                 thread.shutdown(wait=False, cancel_futures=True)
                 for task in asyncio.all_tasks(loop):
                     loop.call_soon_threadsafe(task.cancel)
                 raise
 
 
-async def _closed(target: Any) -> None:
-    """Close what can be closed; one of somebody's own may close at once."""
-    closing = target.aclose()
-    if inspect.isawaitable(closing):
-        await closing
+async def _close(target: Any) -> None:
+    """Close the target; `aclose` of a custom object may be synchronous."""
+    result = target.aclose()
+    if inspect.isawaitable(result):
+        await result

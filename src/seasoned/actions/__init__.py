@@ -1,7 +1,7 @@
-"""One text for one action: what an agent does to actions at its edge, before a policy or a memory sees them.
+"""Canonical texts of actions, for agents to use before a policy or a memory gets an action.
 
-`seasoned.types.normalize_action` stays the memory's key: it collapses blanks and folds case, whatever the text means.
-These functions know the syntax, and lose nothing: what they do not understand, they leave or refuse.
+`seasoned.types.normalize_action` is the memory's key: it collapses blanks and folds case in any text. These functions
+parse the syntax and lose nothing: a text that they cannot parse is returned unchanged, or refused.
 """
 
 from seasoned.actions.call_syntax import ActionCall, canonical_call, parse_call

@@ -9,7 +9,7 @@ from seasoned.checks import check_text
 
 __all__ = ["ActionCall", "canonical_call", "parse_call"]
 
-# Possessive repetition: a literal that never ends is found out once, not once for every way of reading it.
+# Possessive repetition: an unterminated literal fails once, without backtracking.
 _STRING = r"""
       '''[^'\\]*+(?:(?:\\.|'(?!''))[^'\\]*+)*+'''
     | \"""[^"\\]*+(?:(?:\\.|"(?!""))[^"\\]*+)*+\"""
@@ -28,10 +28,10 @@ _CLOSER = {"(": ")", "[": "]", "{": "}"}
 
 @dataclass(frozen=True, slots=True)
 class ActionCall:
-    """A call, its arguments as they were written: string literals to the letter, other text with its blanks tidied.
+    """A call with its arguments as written: string literals are unchanged, blanks in other text are normalised.
 
     Args:
-        name: what is called, case folded.
+        name: of the called action, case folded.
         args: positional arguments.
         keywords: keyword arguments, sorted by keyword; each keyword once.
 
@@ -49,16 +49,16 @@ class ActionCall:
 
 
 def canonical_call(text: str) -> str:
-    r"""Return a call with its name in lower case, its blanks tidied and its keyword arguments sorted.
+    r"""Return a call with its name in lower case, its blanks normalised and its keyword arguments sorted.
 
-    String literals keep every character: case, quotes, commas, escapes. Text that is not one well-formed call comes
-    back exactly as it is. `canonical_call(canonical_call(x)) == canonical_call(x)`.
+    String literals keep every character: case, quotes, commas, escapes. Text that is not one well-formed call is
+    returned unchanged. `canonical_call(canonical_call(x)) == canonical_call(x)`.
 
-    Not equal here: `f('x')` and `f("x")`, since the two quotes do not mean the same in every language. A memory's own
-    key goes further: it folds the case of literals too. Where that matters, write actions as tool calls.
+    `f('x')` and `f("x")` are not equal, since the two quotes differ in meaning in some languages. A memory's key also
+    folds the case of literals. If case matters, write actions as tool calls.
 
     Raises:
-        InputError: it is no text, or blank.
+        InputError: it is not a text, or blank.
 
     Example:
         >>> canonical_call("Click ( 'Add, \\'now\\'' , times = 2,button='left')")
@@ -71,12 +71,13 @@ def canonical_call(text: str) -> str:
 
 
 def parse_call(text: str) -> ActionCall | None:
-    """Return the call that `text` is, or None: no call, unbalanced, an empty argument, a keyword twice or out of place.
+    """Return the parsed call, or None if `text` is not one well-formed call.
 
-    Linear in the length of the text, without recursion.
+    A call is not well formed if its brackets do not match, an argument is empty, a keyword is repeated, or a positional
+    argument follows a keyword. The time is linear in the length of the text, without recursion.
 
     Raises:
-        InputError: it is no text, or blank.
+        InputError: it is not a text, or blank.
 
     Example:
         >>> parse_call("drag_and_drop('a1', to_bid='b2')")
@@ -101,7 +102,7 @@ def parse_call(text: str) -> ActionCall | None:
 
 
 class _Argument:
-    """One argument while its tokens arrive."""
+    """One argument, built from its tokens."""
 
     __slots__ = ("_blank", "_last", "_pieces", "keyword")
 
@@ -119,8 +120,8 @@ class _Argument:
         if kind == "blank":
             self._blank = bool(self._pieces)
             return
-        alone = self.keyword is None and len(self._pieces) == 1 and self._last == "word"
-        if kind == "equals" and len(token) == 1 and alone and _KEYWORD.fullmatch(self._pieces[0]):
+        one_word = self.keyword is None and len(self._pieces) == 1 and self._last == "word"
+        if kind == "equals" and len(token) == 1 and one_word and _KEYWORD.fullmatch(self._pieces[0]):
             self.keyword, self._pieces, self._blank, self._last = self._pieces[0], [], False, ""
             return
         touches = kind in ("close", "comma") or self._last in ("", "open")
@@ -131,14 +132,14 @@ class _Argument:
 
 
 def _arguments(text: str, start: int) -> list[_Argument] | None:
-    """The arguments from behind the opening bracket to the end of the text; None where it is not well formed."""
+    """Return the arguments after the opening bracket; None if the text is not well formed to its end."""
     arguments: list[_Argument] = []
     current = _Argument()
     awaited = [")"]
     at = start
     while at < len(text):
         token = _TOKEN.match(text, at)
-        if token is None:  # a literal that never ends
+        if token is None:  # an unterminated literal
             return None
         kind, at = token.lastgroup or "", token.end()
         if kind == "close":

@@ -1,4 +1,4 @@
-"""Tool calls: one canonical JSON text for the shapes in which models and clients write them."""
+"""Tool calls: one canonical JSON text for the formats of models and clients."""
 
 from __future__ import annotations
 
@@ -25,19 +25,19 @@ _FENCE = re.compile(r"\s*```[\w-]*[ \t]*\n(.*?)\n?[ \t]*```\s*", re.DOTALL)
 class ToolAction:
     r"""A tool's name and its arguments; equal if their canonical texts are.
 
-    `text` is JSON with sorted keys, without blanks and ids. Numbers are exact: `1.10` is `1.1`, what no float can hold
-    is a `Decimal`, and 1 and 1.0 stay apart. A memory's key collapses blanks and folds case; here `Paris` and `paris`
-    may be two cities. So every character of a string that the key would change is written as its JSON escape
-    (`"\u0050aris"`): `normalize_action(call.text) == call.text`, two calls have one key if and only if they are equal,
-    and any JSON parser reads them as they were. `str(call)` is the same JSON without these escapes, for prompts and
-    people.
+    `text` is JSON with sorted keys, without blanks and ids. Numbers are exact: `1.10` is `1.1`, a number that no float
+    can represent is a `Decimal`, and 1 differs from 1.0. A memory's key collapses blanks and folds case, but `Paris`
+    and `paris` may be two cities. So every character of a string that the key would change is written as its JSON
+    escape (`"\u0050aris"`). Then `normalize_action(call.text) == call.text`, two calls have one key if and only if they
+    are equal, and any JSON parser reads the original strings. `str(call)` is the same JSON without these escapes, for
+    prompts and people.
 
     Args:
-        name: the tool's.
+        name: of the tool.
         arguments: by name; strings, whole numbers, finite floats, Decimals, booleans, None, lists and dicts of these.
 
     Raises:
-        InputError: the name is blank, a value is none of these, or nested deeper than 100.
+        InputError: the name is blank, a value is of another type, or nested deeper than 100.
 
     Example:
         >>> call = ToolAction("weather", {"city": "Paris", "days": 2})
@@ -55,7 +55,7 @@ class ToolAction:
         if not isinstance(self.arguments, Mapping):
             raise InputError(
                 f"arguments are a {type(self.arguments).__name__}",
-                "a tool's arguments are an object",
+                "a tool's arguments must be an object",
                 "Name each argument.",
             )
         _write(self.arguments, exact=False)
@@ -88,9 +88,9 @@ def canonical_tool_call(call: str | Mapping[str, Any]) -> str:
 def parse_tool_call(call: str | Mapping[str, Any]) -> ToolAction:
     """Read a tool call: the inverse of `ToolAction.text`.
 
-    Understood: `{"name", "arguments"}`; an entry of OpenAI's `tool_calls` (`{"function": {"name", "arguments"}}`, its
-    arguments a JSON string, blank for none); Anthropic's `tool_use` (`{"name", "input"}`). As an object, or as its JSON
-    text, which may stand in a Markdown fence. Ids and whatever else belongs to the transport are dropped.
+    The formats are `{"name", "arguments"}`; an entry of OpenAI's `tool_calls` (`{"function": {"name", "arguments"}}`,
+    its arguments a JSON string, blank for none); and Anthropic's `tool_use` (`{"name", "input"}`). The call is an
+    object, or its JSON text, which may be in a Markdown fence. Ids and other transport fields are dropped.
 
     Raises:
         InputError: invalid JSON, a key twice, NaN or an infinity, a number of more than 1000 characters, deep nesting,
@@ -105,16 +105,16 @@ def parse_tool_call(call: str | Mapping[str, Any]) -> ToolAction:
         fenced = _FENCE.fullmatch(call)
         call = _read(fenced[1] if fenced else call)
     if not isinstance(call, Mapping):
-        raise InputError(f"tool call {seen}", "one tool call is one JSON object", "Pass the calls one by one.")
+        raise InputError(f"tool call {seen}", "a tool call must be one JSON object", "Pass the calls one by one.")
     inner = call.get("function", call)
     if not isinstance(inner, Mapping):
         raise InputError(
-            f"function is a {type(inner).__name__}", "it is an object with a name and arguments", "Pass it whole."
+            f"function is a {type(inner).__name__}", "function must be an object with name and arguments", "Pass one."
         )
     given = [key for key in ("arguments", "input") if key in inner]
     if "name" not in inner or len(given) != 1:
         raise InputError(
-            f"tool call {seen}", "it has a name, and arguments (or input) once", 'Write "arguments": {} for none.'
+            f"tool call {seen}", "it must have a name, and arguments or input", 'Write "arguments": {} for none.'
         )
     arguments = inner[given[0]]
     if isinstance(arguments, str):
@@ -131,7 +131,7 @@ def _read(text: str) -> Any:
         raise _too_deep() from None
     except json.JSONDecodeError as error:
         raise InputError(
-            f"tool call {excerpt(text)}", f"a tool call is valid JSON ({error})", "Ask the model again."
+            f"tool call {excerpt(text)}", f"a tool call must be valid JSON ({error})", "Ask the model again."
         ) from None
 
 
@@ -140,7 +140,7 @@ def _object(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
     if len(result) < len(pairs):
         seen: set[str] = set()
         twice = next(key for key, _ in pairs if key in seen or seen.add(key))  # type: ignore[func-returns-value]
-        raise InputError(f"key {excerpt(twice)} twice", "an object has each key once", "Say which of them counts.")
+        raise InputError(f"key {excerpt(twice)} twice", "an object must have each key once", "Remove one of them.")
     return result
 
 
@@ -149,11 +149,11 @@ def _whole(text: str) -> int:
 
 
 def _fraction(text: str) -> float | Decimal:
-    """A float where it is exactly what was written (as its shortest text), else the Decimal that is."""
+    """Return a float if its shortest text is exactly the number, otherwise a Decimal."""
     try:
         return _as_float(Decimal(_short(text)))
     except InvalidOperation:
-        raise InputError(f"number {excerpt(text)}", "its exponent is beyond any arithmetic", "Correct it.") from None
+        raise InputError(f"number {excerpt(text)}", "its exponent must be smaller", "Correct it.") from None
 
 
 def _as_float(number: Decimal) -> float | Decimal:
@@ -164,7 +164,9 @@ def _as_float(number: Decimal) -> float | Decimal:
 def _short(text: str) -> str:
     if len(text) > _MAX_DIGITS:
         raise InputError(
-            f"number {excerpt(text, 20)} of {len(text)} characters", f"at most {_MAX_DIGITS}", "Pass it as a string."
+            f"number {excerpt(text, 20)} of {len(text)} characters",
+            f"a number must have at most {_MAX_DIGITS}",
+            "Pass it as a string.",
         )
     return text
 
@@ -174,18 +176,20 @@ def _constant(text: str) -> NoReturn:
 
 
 def _too_deep() -> InputError:
-    return InputError("a deeply nested tool call", f"at most {_MAX_DEPTH} levels", "Flatten its arguments.")
+    return InputError(
+        "a deeply nested tool call", f"a tool call must have at most {_MAX_DEPTH} levels", "Flatten its arguments."
+    )
 
 
 def _write(value: object, *, exact: bool, depth: int = 0) -> str:
-    """Canonical JSON; with `exact`, such that a memory's key changes nothing."""
+    """Return canonical JSON; with `exact`, such that a memory's key does not change it."""
     if depth > _MAX_DEPTH:
         raise _too_deep()
     if isinstance(value, str):
         return _quote(value, exact=exact)
     if isinstance(value, Mapping):
         if not all(isinstance(key, str) for key in value):
-            raise InputError(f"keys {excerpt(list(value))}", "keys are text", "Convert them.")
+            raise InputError(f"keys {excerpt(list(value))}", "keys must be text", "Convert them.")
         inner = (
             f"{_quote(key, exact=exact)}:{_write(value[key], exact=exact, depth=depth + 1)}" for key in sorted(value)
         )
@@ -195,26 +199,26 @@ def _write(value: object, *, exact: bool, depth: int = 0) -> str:
     if value is None or isinstance(value, bool):
         return json.dumps(value)
     if isinstance(value, Decimal) and value.is_finite():
-        value = _as_float(value)  # zero always is one
+        value = _as_float(value)  # zero always becomes a float
     if isinstance(value, Decimal) and value.is_finite():
         sign, digits, exponent = value.as_tuple()
-        shown = "".join(map(str, digits))
-        short = shown.rstrip("0")
-        return f"{'-' if sign else ''}{short}e{int(exponent) + len(shown) - len(short)}"
+        written = "".join(map(str, digits))
+        short = written.rstrip("0")
+        return f"{'-' if sign else ''}{short}e{int(exponent) + len(written) - len(short)}"
     if isinstance(value, int) and abs(value) < _TOO_LARGE:
         return int.__repr__(value)
     if isinstance(value, float) and math.isfinite(value):
         return float.__repr__(value)
     raise InputError(
         f"argument {excerpt(type(value).__name__)}",
-        "an argument is text, a finite number, True, False, None, a list or a dict",
+        "an argument must be text, a finite number, True, False, None, a list or a dict",
         "Convert it.",
     )
 
 
 def _quote(text: str, *, exact: bool) -> str:
     literal = json.dumps(text, ensure_ascii=False)
-    # UTF-8 has no lone surrogates; JSON's escapes do.
+    # UTF-8 cannot encode lone surrogates; JSON's escapes can.
     changed = {char for char in set(literal) if "\ud800" <= char <= "\udfff"}
     if exact:
         changed |= {char for char in set(literal) if char.casefold() != char or (char.isspace() and char != " ")}

@@ -1,4 +1,4 @@
-"""Web actions by what an element is called, instead of an id that is another one tomorrow."""
+"""Web elements in actions: described by role and name instead of ids, which change between visits."""
 
 from __future__ import annotations
 
@@ -10,6 +10,7 @@ from types import MappingProxyType
 from typing import NamedTuple
 
 from seasoned.actions.call_syntax import ActionCall, parse_call
+from seasoned.checks import check_mapping, check_one_of
 from seasoned.errors import InputError, NotFoundError, excerpt
 from seasoned.types import normalize_action
 
@@ -28,7 +29,7 @@ ELEMENT_ARGUMENTS: Mapping[str, tuple[str, ...]] = MappingProxyType(
 _ROLE = re.compile(r"[^\W\d][\w-]*")
 _DESCRIBED = re.compile(r'([^\W\d][\w-]*)\s*("[^"\\]*+(?:\\.[^"\\]*+)*+")(?:\s*#([1-9]\d{0,8}))?', re.DOTALL)
 _BARE = re.compile(r"""[^\s()\[\]{},='"]+""")
-_LOOK = "Look at the page's elements."
+_READ_PAGE = "Read the page's elements."
 _ESCAPES = {"\\": "\\\\", "\n": "\\n", "\r": "\\r", "\t": "\\t"}
 _UNESCAPES = {"\\": "\\", "n": "\n", "r": "\r", "t": "\t", "'": "'", '"': '"'}
 
@@ -48,19 +49,19 @@ class Element(NamedTuple):
 class Page:
     """A page's elements: `describe` turns ids into descriptions, `resolve` turns them back into ids.
 
-    An element is described by role, name (a JSON string) and, from the second of its kind on, its place among them in
-    document order: `button "Add to Cart" #2`. Elements are of one kind if a memory's key could not tell them apart
-    (case folded, blanks collapsed). So two elements never share a key, and `resolve` also reads what the key made of a
-    description. Two pages agree on an element as long as they agree on its kind and on how many precede it.
+    An element is described by role, name (a JSON string) and, from the second of its kind on, its number in document
+    order: `button "Add to Cart" #2`. Elements are of one kind if a memory's key is the same for both (case folded,
+    blanks collapsed). So two elements never share a key, and `resolve` also reads descriptions normalised by that key.
+    An element has the same description on two pages if its kind and the number of earlier elements of that kind agree.
 
     Args:
         elements: id to element, in document order.
         arguments: action to the names of its leading arguments that are ids; see `ELEMENT_ARGUMENTS`.
-        quote: what `resolve` puts around an id: `'`, `"` or nothing.
+        quote: the quote that `resolve` writes around an id: `'`, `"` or nothing.
 
     Raises:
-        InputError: a role is not a word, a name is not text, an id could not be written, or `arguments` are no mapping
-            from text to a tuple of texts.
+        InputError: a role is not a word, a name is not text, an id cannot be written, or `arguments` does not map
+            texts to tuples of texts.
 
     Example:
         >>> page = Page({"a50": Element("button", "Add to Cart"), "a51": Element("button", "Add to Cart")})
@@ -77,10 +78,8 @@ class Page:
         arguments: Mapping[str, tuple[str, ...]] = ELEMENT_ARGUMENTS,
         quote: str = "'",
     ) -> None:
-        if quote not in ("'", '"', ""):
-            raise InputError(f"quote = {excerpt(quote)}", "an id stands in ', in \" or bare", "Pass one of them.")
-        if not isinstance(elements, Mapping):
-            raise InputError(f"elements = {excerpt(elements)}", "elements map ids to (role, name)", "Pass a dict.")
+        check_one_of("quote", quote, ("'", '"', ""))
+        check_mapping("elements", elements, "ids to (role, name)")
         self._arguments = _check_arguments(arguments)
         self._quote = quote
         self._described: dict[str, str] = {}
@@ -95,22 +94,22 @@ class Page:
     def describe(self, action: str) -> str:
         """Return the action in canonical form, with descriptions in place of ids.
 
-        What is not a call comes back as it is; an action that takes no elements, in canonical form. An argument that is
-        a description already stays one. An element given by keyword moves to its place: `click(bid='a51')` is
-        `click('a51')`. `page.describe` is a `Callable[[str], str]`, as `canonical_call` is.
+        Text that is not a call is returned unchanged, and an action without elements in canonical form. A description
+        is not changed. An element given by keyword becomes a positional argument: `click(bid='a51')` is `click('a51')`.
+        `page.describe` is a `Callable[[str], str]`, like `canonical_call`.
 
         Raises:
             NotFoundError: the page has no such element.
-            InputError: the action is no text, or blank.
+            InputError: the action is not a text, or blank.
         """
         return self._rewrite(action, self._describe)
 
     def resolve(self, described: str) -> str:
-        """Return the described action with today's ids.
+        """Return the described action with the ids of this page.
 
         Raises:
             NotFoundError: the page has no such element, or fewer of its kind.
-            InputError: an element is given by an id: on another page it may be another element.
+            InputError: an element is given by an id, which may be another element on another page.
         """
         return self._rewrite(described, self._resolve)
 
@@ -141,13 +140,13 @@ class Page:
         if id_ is None:
             raise InputError(
                 f"element {excerpt(argument)}",
-                'an element is described as role "name" #n',
+                'an element must be described as role "name" #n',
                 "Describe the action on the page it was taken on.",
             )
         return self._quoted(id_)
 
     def _find(self, argument: str) -> str | None:
-        """The id of a described element; None if it is no description."""
+        """Return the id of a described element; None if it is not a description."""
         found = _DESCRIBED.fullmatch(argument)
         if found is None:
             return None
@@ -168,9 +167,9 @@ class Page:
     def _close(self, role: str, name: str) -> str:
         kinds = {" ".join(kind)[:80]: ids[0] for kind, ids in list(self._ids.items())[:500]}
         close = difflib.get_close_matches(" ".join(_kind(role, name))[:80], kinds, n=1)
-        # The description itself, to be copied; a long one would be cut into no description.
-        meant = self._described[kinds[close[0]]] if close else ""
-        return f"Did you mean {meant}?" if 0 < len(meant) <= 160 and meant.isprintable() else _LOOK
+        # The whole description, so that it can be copied; a long one would be cut.
+        closest = self._described[kinds[close[0]]] if close else ""
+        return f"Did you mean {closest}?" if 0 < len(closest) <= 160 and closest.isprintable() else _READ_PAGE
 
     def _quoted(self, id_: str) -> str:
         if not self._quote:
@@ -190,7 +189,7 @@ def describe(action: str, elements: Mapping[str, Element | tuple[str, str]]) -> 
 
 
 def resolve(described: str, elements: Mapping[str, Element | tuple[str, str]]) -> str:
-    """Return the described action with the ids of today's page; see `Page.resolve`.
+    """Return the described action with the ids of a page; see `Page.resolve`.
 
     Example:
         >>> resolve('click(link "Next")', {"c7": ("link", "Next")})
@@ -204,9 +203,9 @@ def _kind(role: str, name: str) -> tuple[str, str]:
 
 
 def _numbers(count: int) -> str:
-    """The numbers that a kind of `count` elements has."""
+    """Return the next step with the valid numbers of a kind with `count` elements."""
     if count == 1:
-        return "It is #1, which need not be written."
+        return "Its number is #1, which can be left out."
     return "Write #1 or #2." if count == 2 else f"Write a number from #1 to #{count}."
 
 
@@ -217,7 +216,7 @@ def _check_arguments(arguments: object) -> dict[str, tuple[str, ...]]:
     ):
         raise InputError(
             f"arguments = {excerpt(arguments)}",
-            "they map an action to a tuple of argument names",
+            "arguments must map an action to a tuple of argument names",
             'Try {"tap": ("ref",)}.',
         )
     return {name.casefold(): tuple(slots) for name, slots in arguments.items()}
@@ -226,26 +225,26 @@ def _check_arguments(arguments: object) -> dict[str, tuple[str, ...]]:
 def _check_element(id_: object, element: object, *, bare: bool) -> tuple[str, str]:
     if not isinstance(element, tuple) or len(element) != 2 or not all(isinstance(part, str) for part in element):
         raise InputError(
-            f"element {excerpt(id_)} = {excerpt(element)}", "an element is (role, name)", "Pass Element(role, name)."
+            f"element {excerpt(id_)} = {excerpt(element)}", "an element must be (role, name)", "Pass Element(...)."
         )
     role, name = element
     if not _ROLE.fullmatch(role):
-        raise InputError(f"role = {excerpt(role)}", "a role is one word, such as button", "Name its ARIA role.")
+        raise InputError(f"role = {excerpt(role)}", "a role must be one word, such as button", "Pass the ARIA role.")
     if not isinstance(id_, str) or not id_ or (bare and not _BARE.fullmatch(id_)):
-        raise InputError(f"element id {excerpt(id_)}", "an id is text, and without quotes one word", "Convert it.")
+        raise InputError(f"element id {excerpt(id_)}", "an id must be text, or one word if unquoted", "Convert it.")
     try:
         f"{id_}{role}{name}".encode()
     except UnicodeEncodeError:
         raise InputError(
             f"element {excerpt(id_)} = {excerpt(element)}",
-            "ids, roles and names are text that UTF-8 can encode",
+            "ids, roles and names must be text that UTF-8 can encode",
             "Decode the bytes they came from with errors='replace'.",
         ) from None
     return role, name
 
 
 def _unquoted(argument: str) -> str:
-    """The id that an argument spells, quoted or bare."""
+    """Return the id in an argument, quoted or bare."""
     quote = argument[0]
     if quote not in "'\"" or len(argument) < 2 or argument[-1] != quote:
         return argument
