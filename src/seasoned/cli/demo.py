@@ -16,7 +16,7 @@ import click
 from seasoned.agents import EpisodeResult, compare, play_run, provenance
 from seasoned.build import close_reader, make_policy, make_reader, open_env
 from seasoned.cli.format import run_display
-from seasoned.cli.params import example, model_option, model_settings, policy_option, server_options
+from seasoned.cli.params import env_option, example, model_option, model_settings, policy_option, server_options
 from seasoned.errors import InputError, ReadOnlyStoreError, counted, excerpt
 from seasoned.memory import Memory
 from seasoned.memory.namespace import names_in_file
@@ -37,7 +37,7 @@ CALIBRATE = True
 
 @click.command(epilog=example("seasoned demo --placebo"))
 @click.option("--placebo", is_flag=True, help="Shuffle the stored returns; the gain must vanish.")
-@click.option("--env", default=DEMO_ENV, metavar="ENV", help="Environment.  [default: a TextWorld game]")
+@env_option(default=DEMO_ENV, show_default="a TextWorld game")
 @model_option("uniform")
 @policy_option()
 @click.option(

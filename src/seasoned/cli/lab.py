@@ -77,9 +77,13 @@ _RUNNING = (
     click.option("--max-calls", type=click.IntRange(1), help="Stop after this many model calls."),
     click.option("--max-tokens", type=click.IntRange(1), help="Stop after this many tokens."),
     click.option("--max-usd", type=click.FloatRange(0, min_open=True), help="Stop after this many dollars."),
-    click.option("--max-seconds", type=click.FloatRange(0, min_open=True), help="Stop this call after this time."),
     click.option(
-        "--max-episode-seconds", type=click.FloatRange(0, min_open=True), help="Fail a run with a longer episode."
+        "--max-seconds", type=click.FloatRange(0, min_open=True), help="Stop after this many seconds of this call."
+    ),
+    click.option(
+        "--max-episode-seconds",
+        type=click.FloatRange(0, min_open=True),
+        help="Fail a run if an episode takes more seconds.",
     ),
     _AUDIT,
 )

@@ -7,12 +7,14 @@ from typing import Any
 
 import click
 
+from seasoned.envs import ENVIRONMENTS
 from seasoned.llms import LLM_SPECIFICATIONS
 from seasoned.policies import PRESETS
 
 __all__ = [
     "SignedNumber",
     "encoder_option",
+    "env_option",
     "example",
     "model_option",
     "model_settings",
@@ -43,6 +45,12 @@ def policy_option(*names: str, text: str = "Policy preset.") -> Callable[..., An
     return click.option(
         "--policy", default="default", show_default=True, type=click.Choice([*names, *sorted(PRESETS)]), help=text
     )
+
+
+def env_option(**attributes: Any) -> Callable[..., Any]:
+    """Return the option that names an environment; `attributes` are those of a click option."""
+    text = f"Environment, KIND:TARGET?OPTION=VALUE. Kinds: {', '.join(ENVIRONMENTS.names())}."
+    return click.option("--env", metavar="ENV", help=text, **attributes)
 
 
 def encoder_option(when: str) -> Callable[..., Any]:

@@ -18,6 +18,7 @@ from seasoned.cli.format import run_display
 from seasoned.cli.format.output import json_option, present, wants_json
 from seasoned.cli.params import (
     encoder_option,
+    env_option,
     example,
     model_option,
     model_settings,
@@ -38,7 +39,7 @@ __all__ = ["run"]
 @click.command(
     epilog=example("seasoned run --env 'textworld:cooking?take=1&open=1&cut=1&seed=3&max_steps=20' --memory cook.db")
 )
-@click.option("--env", required=True, help="textworld:..., grid:..., bandit:... or python:MODULE:CALLABLE.")
+@env_option(required=True)
 @model_option("uniform")
 @policy_option(ALONE, text="Policy preset; base: the model alone, without memory.")
 @click.option("--episodes", default=20, show_default=True, type=click.IntRange(1), help="Number of episodes in all.")
