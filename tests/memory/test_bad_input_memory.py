@@ -74,7 +74,7 @@ def test_k(memory, k):
 
 
 @pytest.mark.parametrize("k", [10**6, 2**63, 2**70, np.int64(3)], ids=ascii)
-def test_a_large_or_numpy_k_is_a_number_like_any_other(memory, k):
+def test_a_large_or_numpy_k_is_accepted(memory, k):
     assert len(memory.search("x", k=k)) == 1
     assert memory.search("x", k=k, exclude_task="t") == []
     for unit in ("states", "steps"):
@@ -136,12 +136,12 @@ def test_last(memory, last):
 
 
 @pytest.mark.parametrize("item", [None, "episode", {"task": "t", "steps": []}, Step("s", "a"), 3], ids=ascii)
-def test_what_is_no_episode(memory, item):
+def test_values_other_than_episodes_are_refused(memory, item):
     refuses(memory, lambda: memory.add(item))
 
 
 @pytest.mark.parametrize("decision", [None, 3, b"x", "", "\ud800", ["a"]], ids=ascii)
-def test_what_is_no_decision(memory, decision):
+def test_values_other_than_decisions_are_refused(memory, decision):
     recorder = memory.episode(task="t")
     refuses(memory, lambda: recorder.record("s", decision))
     assert len(recorder) == 0
@@ -154,7 +154,7 @@ def test_namespaces(namespace, tmp_path):
     assert not (tmp_path / "m.db").exists()
 
 
-def test_where_a_memory_cannot_be(tmp_path):
+def test_unusable_paths_are_refused(tmp_path):
     for path, kind in (
         (tmp_path / "no" / "folder" / "m.db", SeasonedError),
         ("postgresql://host.invalid/db", StoreError),
@@ -173,7 +173,7 @@ def test_where_a_memory_cannot_be(tmp_path):
     assert list(tmp_path.iterdir()) == []
 
 
-def test_a_closed_memory_says_so():
+def test_a_closed_memory_refuses_every_call():
     memory = Memory.open(":memory:")
     memory.add(Episode("t", [Step("x", "a")], id="e1"))
     memory.search("x")
@@ -204,7 +204,7 @@ def test_a_closed_memory_says_so():
 
 
 @pytest.mark.parametrize("size", [0, -1, True, 1.0, "x", None, math.nan], ids=ascii)
-def test_the_size_limit_itself(tmp_path, size):
+def test_bad_size_limits_are_refused(tmp_path, size):
     with pytest.raises(InputError, match="max_text_bytes") as caught:
         Memory.open(tmp_path / "m.db", max_text_bytes=size)
     assert caught.value.rule
@@ -213,7 +213,7 @@ def test_the_size_limit_itself(tmp_path, size):
 
 
 @pytest.mark.parametrize("kind", [np.float32, np.float64, np.int64])
-def test_a_numpy_threshold_is_a_number_like_any_other(memory, kind):
+def test_a_numpy_threshold_is_accepted(memory, kind):
     assert len(memory.search("x y", threshold=kind(1))) == 1
     assert memory.search("x", threshold=kind(1)) == []
     for unit in ("states", "steps"):
@@ -222,7 +222,7 @@ def test_a_numpy_threshold_is_a_number_like_any_other(memory, kind):
         refuses(memory, lambda bad=bad: memory.search("x", threshold=bad))
 
 
-def test_feedback_on_an_episode_without_steps_says_so(memory):
+def test_feedback_on_an_episode_without_steps_is_refused(memory):
     memory.add(Episode("t", [], id="none", ending="aborted"))
     for step in (None, 0):
         refuses(memory, lambda step=step: memory.feedback("none", 1.0, step), NotFoundError)

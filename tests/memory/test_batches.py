@@ -53,7 +53,7 @@ def test_a_large_batch_equals_its_episodes_one_by_one(kind, request):
 
 
 @pytest.mark.parametrize("kind", ["sqlite", "postgres"])
-def test_a_conflict_far_into_a_batch_leaves_nothing_of_it(kind, request):
+def test_a_conflict_late_in_a_batch_rolls_all_of_it_back(kind, request):
     episodes = made(1_200)
     url = ":memory:" if kind == "sqlite" else request.getfixturevalue("fresh_url")
     with Memory.open(url) as memory:
@@ -67,7 +67,7 @@ def test_a_conflict_far_into_a_batch_leaves_nothing_of_it(kind, request):
 
 
 @pytest.mark.parametrize("kind", ["sqlite", "postgres"])
-def test_what_another_connection_erased_is_no_longer_remembered(kind, tmp_path, request):
+def test_texts_erased_by_another_connection_leave_the_cache(kind, tmp_path, request):
     url = tmp_path / "m.db" if kind == "sqlite" else request.getfixturevalue("fresh_url")
     with Memory.open(url) as memory, Memory.open(url) as other:
         episode = Episode("t", [Step("alpha beta", "go", 1.0)], id="e1", subject="ann")

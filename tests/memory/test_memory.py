@@ -32,7 +32,7 @@ def episode(id_=None, n=2, **fields):
 
 @PROPERTY
 @given(st.lists(st.integers(-9, 9), min_size=1, max_size=7), st.floats(0, 1), st.floats(0, 1))
-def test_returns_obey_their_definition_with_the_memorys_gamma_and_with_another(rewards, gamma, other):
+def test_returns_follow_their_definition_at_any_gamma(rewards, gamma, other):
     with Memory.open(":memory:", gamma=gamma) as memory:
         memory.add(Episode("t", [Step(f"s {i}", "a", reward) for i, reward in enumerate(rewards)]))
         for asked, used in ((None, gamma), (other, other)):
@@ -41,7 +41,7 @@ def test_returns_obey_their_definition_with_the_memorys_gamma_and_with_another(r
             assert [found[t] for t in range(len(rewards))] == pytest.approx(expected, rel=1e-9, abs=1e-9)
 
 
-def test_gamma_is_remembered_by_the_namespace(tmp_path):
+def test_a_namespace_stores_its_gamma(tmp_path):
     path = tmp_path / "agent.db"
     with Memory.open(path, gamma=0.5) as memory:
         memory.add(Episode("t", [Step("s", "a", 0.0), Step("s2", "b", 1.0)]))
@@ -57,7 +57,7 @@ def test_gamma_is_remembered_by_the_namespace(tmp_path):
 # ------------------------------------------------------------------------------------------ whole or not at all
 
 
-def test_what_was_added_comes_back(memory):
+def test_added_episodes_are_read_back(memory):
     full = Episode(
         "checkout",
         [Step("page:cart", "click(pay)", -1, {"click(pay)": -0.1, "back": -3.0}, 0.9), Step("é\x00 ✓ 𝒳", "Ö  ö", 2)],
@@ -74,13 +74,13 @@ def test_what_was_added_comes_back(memory):
     assert memory.episodes() == [full]
 
 
-def test_ids_are_made_where_none_is_given(memory):
+def test_episodes_without_an_id_get_one(memory):
     ids = {memory.add(episode()) for _ in range(3)}
     assert len(ids) == 3
     assert len(memory.episodes()) == 3
 
 
-def test_adding_the_same_again_changes_nothing(memory):
+def test_adding_an_episode_twice_is_a_no_op(memory):
     memory.add(episode("e1"))
     before = memory.verify()
     assert memory.add(episode("e1")) == "e1"
@@ -100,7 +100,7 @@ def test_adding_the_same_again_changes_nothing(memory):
         Episode("other", episode().steps, id="e1"),
     ],
 )
-def test_the_same_id_with_other_content_is_a_conflict(memory, other):
+def test_one_id_with_two_contents_is_a_conflict(memory, other):
     memory.add(episode("e1"))
     before = memory.verify()
     with pytest.raises(EpisodeConflictError, match="e1"):
@@ -123,7 +123,7 @@ def test_add_many_is_all_or_none(memory):
 
 
 @pytest.mark.parametrize("kind", [ValueError, KeyboardInterrupt, SystemExit, GeneratorExit])
-def test_an_exception_commits_the_episode_aborted_and_goes_on(memory, kind):
+def test_an_exception_commits_the_episode_as_aborted_and_is_raised(memory, kind):
     thrown = kind("broke off")
     with pytest.raises(kind) as caught, memory.episode(task="t") as running:
         running.record("page", "click", 1.0)
@@ -146,7 +146,7 @@ def test_an_aborted_episode_may_have_no_steps(memory):
         memory.feedback(running.id, 1.0)
 
 
-def test_nothing_is_found_while_an_episode_runs(memory):
+def test_a_running_episode_is_not_retrieved(memory):
     with memory.episode(task="t", id="e1", arm="a") as running:
         running.record("page", "click", 1.0)
         assert memory.search("page") == []
@@ -161,7 +161,7 @@ def test_nothing_is_found_while_an_episode_runs(memory):
         running.record("page", "click")
 
 
-def test_an_invalid_step_in_a_running_episode_aborts_it_with_what_was_played(memory):
+def test_an_invalid_step_aborts_a_running_episode_with_its_recorded_steps(memory):
     with pytest.raises(InputError), memory.episode(task="t") as running:
         running.record("page", "click", 1.0)
         running.record("page", "click", float("nan"))
@@ -178,7 +178,7 @@ def test_a_finished_episode_without_steps_is_refused(memory):
 # ------------------------------------------------------------------------------------------ namespaces and encoders
 
 
-def test_namespaces_do_not_see_each_other(tmp_path):
+def test_namespaces_are_separate(tmp_path):
     path = tmp_path / "agent.db"
     with Memory.open(path, namespace="shop") as shop, Memory.open(path, namespace="bank") as bank:
         shop.add(episode("e1"))
@@ -197,7 +197,7 @@ def test_namespaces_do_not_see_each_other(tmp_path):
         assert shop.verify().hash != bank.verify().hash
 
 
-def test_a_namespace_that_does_not_exist_is_not_made_unasked(tmp_path):
+def test_a_missing_namespace_is_not_made_without_create(tmp_path):
     path = tmp_path / "agent.db"
     Memory.open(path, namespace="shop").close()
     for options in ({"create": False}, {"read_only": True}):
@@ -205,7 +205,7 @@ def test_a_namespace_that_does_not_exist_is_not_made_unasked(tmp_path):
             Memory.open(path, namespace="shpo", **options)
 
 
-def test_another_encoder_is_refused_or_encodes_again(tmp_path):
+def test_another_encoder_is_refused_or_reindexes(tmp_path):
     path = tmp_path / "agent.db"
     states = ["apple beta", "axe bear", "cat #dog", "#only", "beta"]
     steps = [Step(s, f"act {i}", float(i)) for i, s in enumerate(states)]
@@ -242,7 +242,7 @@ def test_another_encoder_is_refused_or_encodes_again(tmp_path):
         Memory.open(path, encoder=HashtagBlind())
 
 
-def test_a_reader_that_was_open_while_the_namespace_was_encoded_anew_says_so(tmp_path):
+def test_a_reader_open_during_reindexing_raises_an_encoder_mismatch(tmp_path):
     path = tmp_path / "agent.db"
     with Memory.open(path, encoder=HashtagBlind()) as old:
         old.add(episode("e1"))
@@ -258,7 +258,7 @@ def test_a_reader_that_was_open_while_the_namespace_was_encoded_anew_says_so(tmp
 # ------------------------------------------------------------------------------------------ counts and listings
 
 
-def test_stats_and_len_count_what_is_there(tmp_path):
+def test_stats_and_len_count_the_stored_content(tmp_path):
     path = tmp_path / "agent.db"
     with Memory.open(path, namespace="shop", gamma=0.5) as memory:
         empty = memory.stats()
@@ -279,7 +279,7 @@ def test_stats_and_len_count_what_is_there(tmp_path):
         assert len(memory) == 4
 
 
-def test_repetition_is_stored_once(memory):
+def test_repeated_texts_are_stored_once(memory):
     for _ in range(20):
         memory.add(episode())
     assert (memory.stats().states, memory.stats().actions, len(memory)) == (2, 2, 40)

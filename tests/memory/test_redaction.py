@@ -1,4 +1,4 @@
-"""A memory with a redactor: what is asked is compared as it would be stored."""
+"""A memory with a redactor: queries are redacted as stored texts are."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ def memory(tmp_path):
         yield memory
 
 
-def test_nothing_of_it_reaches_the_file(memory, tmp_path):
+def test_redacted_texts_do_not_reach_the_file(memory, tmp_path):
     memory.quarantine(Selection(task=TASK), "asked by carl@example.com")
     memory.close()
     stored = b"".join(path.read_bytes() for path in tmp_path.iterdir())
@@ -30,7 +30,7 @@ def test_nothing_of_it_reaches_the_file(memory, tmp_path):
     assert b"@example.com" not in stored
 
 
-def test_a_task_is_asked_for_by_its_own_name(memory):
+def test_tasks_are_redacted_in_queries(memory):
     assert len(memory.episodes(task=TASK)) == 4
     assert memory.selected(Selection(task=TASK)) == (4, 0)
     assert len(memory.search(STATE, threshold=1.0)) == 4
@@ -41,7 +41,7 @@ def test_a_task_is_asked_for_by_its_own_name(memory):
     assert memory.search(STATE) == []
 
 
-def test_lines_that_come_in_are_redacted(memory, tmp_path):
+def test_imported_lines_are_redacted(memory, tmp_path):
     with Memory.open(tmp_path / "plain.db") as plain:
         plain.add(Episode("t", [Step("write to dora@example.com", "go")]))
         lines = list(plain.export())
@@ -49,7 +49,7 @@ def test_lines_that_come_in_are_redacted(memory, tmp_path):
     assert [e.steps[0].state for e in memory.episodes(task="t")] == ["write to [email]"]
 
 
-def test_an_export_in_which_something_was_erased_says_so(tmp_path):
+def test_an_export_interrupted_by_an_erasure_is_refused(tmp_path):
     with Memory.open(tmp_path / "m.db") as memory:
         memory.add_many([Episode("t", [Step(f"s{n}", "go")], subject="ann" if n == 90 else None) for n in range(100)])
         lines = memory.export()
@@ -59,7 +59,7 @@ def test_an_export_in_which_something_was_erased_says_so(tmp_path):
             list(lines)
 
 
-def test_an_encoder_that_fails_is_no_damage(tmp_path):
+def test_an_error_of_the_encoder_is_raised_as_it_is(tmp_path):
     class Failing:
         identity = "test/failing"
 

@@ -41,7 +41,7 @@ def rewards(memory):
     return {key: one.reward for key, one in found.items()}
 
 
-def test_a_source_is_weighed_and_its_own_weights_come_back(memory):
+def test_reweighting_by_one_restores_the_original_weights(memory):
     memory.feedback("e0", 1.0, 0, "judge", weight=0.5)
     memory.feedback("e0", -1.0, 1, "judge", weight=0.25)
     memory.feedback("e0", 2.0, 1, "human", author="ada")
@@ -60,7 +60,7 @@ def test_a_source_is_weighed_and_its_own_weights_come_back(memory):
     assert [e.weight for e in memory.events() if e.source == "judge" and e.revoked_at is None] == [0.5, 0.25]
 
 
-def test_every_weighing_is_recorded(memory):
+def test_every_reweighting_is_recorded(memory):
     first = memory.feedback("e0", 1.0, 0, "judge", author="tiny", weight=0.5)
     memory.reweight_source("judge", 0.5)
     memory.reweight_source("judge", 3.0)
@@ -72,7 +72,7 @@ def test_every_weighing_is_recorded(memory):
     assert -1 == events[0].reweighted_at_us < events[1].reweighted_at_us < events[2].reweighted_at_us
 
 
-def test_what_comes_later_has_its_own_weight_until_it_is_weighed(memory):
+def test_later_feedback_has_its_own_weight_until_reweighted(memory):
     memory.feedback("e0", 1.0, 0, "judge")
     memory.reweight_source("judge", 0.5)
     memory.feedback("e1", 1.0, 0, "judge")
@@ -83,7 +83,7 @@ def test_what_comes_later_has_its_own_weight_until_it_is_weighed(memory):
     assert rewards(memory)["e0", 0] == 0.0
 
 
-def test_sources_are_told_with_what_they_add(memory):
+def test_sources_are_summed_up(memory):
     memory.feedback("e0", 1.0, 0, "judge", weight=0.5)
     memory.revoke(memory.feedback("e0", 9.0, 0, "human"))
     memory.feedback("e1", -1.0, 0, "tests")
@@ -92,7 +92,7 @@ def test_sources_are_told_with_what_they_add(memory):
     assert {name: (one.events, one.total) for name, one in found.items()} == {"judge": (1, 0.5), "tests": (1, 0.0)}
 
 
-def test_a_quarantined_source_stays_silent_and_comes_back_weighed(memory):
+def test_a_quarantined_source_stays_excluded_and_returns_reweighted(memory):
     memory.feedback("e0", 1.0, 0, "judge")
     held = memory.quarantine(Selection(source="judge"), "a bad prompt")
     assert memory.reweight_source("judge", 0.5) == 1
@@ -103,7 +103,7 @@ def test_a_quarantined_source_stays_silent_and_comes_back_weighed(memory):
 
 @pytest.mark.parametrize("quarantine_first", [True, False])
 @pytest.mark.parametrize(("window", "holds"), [("until", True), ("since", False)])
-def test_for_a_window_it_was_said_when_it_was_first_said(memory, quarantine_first, window, holds):
+def test_reweighted_events_keep_their_time_for_quarantine_windows(memory, quarantine_first, window, holds):
     memory.feedback("e0", 1.0, 0, "judge")
     just_after = math.nextafter(memory.events()[0].created_at, math.inf)
     selection = Selection(source="judge", **{window: just_after})
@@ -121,7 +121,7 @@ def test_for_a_window_it_was_said_when_it_was_first_said(memory, quarantine_firs
 
 @pytest.mark.parametrize("which", [0, 1, 2])
 @pytest.mark.parametrize("author", [None, "tiny"])
-def test_what_was_weighed_is_revoked_by_any_of_its_ids(memory, which, author):
+def test_a_reweighted_event_is_revoked_by_any_of_its_ids(memory, which, author):
     memory.feedback("e0", 1.0, 0, "judge", author=author, weight=0.5)
     memory.feedback("e0", 4.0, 0, "judge", author="other")
     memory.feedback("e0", 8.0, 1, "judge", author=author)
@@ -139,7 +139,7 @@ def test_what_was_weighed_is_revoked_by_any_of_its_ids(memory, which, author):
     assert rewards(memory)["e0", 0] == 1.0 + 4.0
 
 
-def test_revoking_what_was_weighed_leaves_the_later_word(memory):
+def test_revoking_a_reweighted_event_keeps_later_feedback(memory):
     first = memory.feedback("e0", 1.0, 0, "judge")
     memory.reweight_source("judge", 0.5)
     memory.feedback("e0", 2.0, 0, "judge")
@@ -149,7 +149,7 @@ def test_revoking_what_was_weighed_leaves_the_later_word(memory):
 
 
 @pytest.mark.parametrize("step_s", [0.0, -3600.0])
-def test_a_clock_that_stands_still_or_goes_back_is_no_conflict(memory, monkeypatch, step_s):
+def test_reweightings_with_a_clock_that_stops_or_goes_back_do_not_conflict(memory, monkeypatch, step_s):
     memory.feedback("e0", 1.0, 0, "judge")
     now = time.time()
     for number, factor in enumerate([0.5, 0.25, 0.5, 1.0, 0.5]):
@@ -161,7 +161,7 @@ def test_a_clock_that_stands_still_or_goes_back_is_no_conflict(memory, monkeypat
     assert [event.id for event in events] == sorted(event.id for event in events)
 
 
-def test_a_revoked_word_does_not_come_back_weighed_by_an_import(memory, tmp_path):
+def test_an_import_does_not_revive_revoked_feedback_by_its_reweighting(memory, tmp_path):
     said = memory.feedback("e0", 1.0, 0, "judge")
     with Memory.open(tmp_path / "copy.db", gamma=GAMMA) as copy:
         copy.import_lines(memory.export())
@@ -172,7 +172,7 @@ def test_a_revoked_word_does_not_come_back_weighed_by_an_import(memory, tmp_path
     assert memory.sources() == {}
 
 
-def test_weighed_feedback_survives_export_and_merge(memory, tmp_path):
+def test_reweighted_feedback_survives_export_and_merge(memory, tmp_path):
     memory.feedback("e0", 1.0, 0, "judge", weight=0.5)
     memory.reweight_source("judge", 0.5)
     with Memory.open(tmp_path / "copy.db", gamma=GAMMA) as copy:
@@ -195,7 +195,7 @@ def test_weighed_feedback_survives_export_and_merge(memory, tmp_path):
         max_size=12,
     )
 )
-def test_any_sequence_adds_up_by_the_definition(operations):
+def test_any_sequence_of_reweightings_follows_the_definition(operations):
     """A step's reward: the environment's, and of each source its last word there, times its weight and its factor."""
     said, factor = {}, {}
     with Memory.open(":memory:", gamma=GAMMA) as memory:
@@ -241,7 +241,7 @@ def test_bad_weights_are_refused_and_nothing_changes(memory, arguments, error):
     assert memory.verify().hash == before
 
 
-def test_the_commands_say_what_the_library_says(tmp_path):
+def test_the_commands_agree_with_the_library(tmp_path):
     path = str(tmp_path / "agent.db")
     with Memory.open(path, gamma=GAMMA) as memory:
         memory.add(episode(0))

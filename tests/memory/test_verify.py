@@ -103,7 +103,7 @@ def names_of_columns():
 
 
 @pytest.mark.parametrize(("table", "column"), names_of_columns())
-def test_every_column_of_every_table(whole, tmp_path, table, column):
+def test_a_changed_value_in_any_column_is_found(whole, tmp_path, table, column):
     expected = opened_and_verified(whole)
     reader = sqlite3.connect(whole)
     key = [row[1] for row in reader.execute(f"PRAGMA table_info({table})") if row[5]]
@@ -143,7 +143,7 @@ def test_every_column_of_every_table(whole, tmp_path, table, column):
 
 
 @pytest.mark.parametrize("table", sorted({table for table, _ in names_of_columns()}))
-def test_every_lost_row(whole, tmp_path, table):
+def test_a_lost_row_in_any_table_is_found(whole, tmp_path, table):
     with sqlite3.connect(whole) as reader:
         key = [row[1] for row in reader.execute(f"PRAGMA table_info({table})") if row[5]]
         rows = reader.execute(f"SELECT {', '.join(key)} FROM {table}").fetchall()
@@ -157,7 +157,7 @@ def test_every_lost_row(whole, tmp_path, table):
             pytest.fail(f"a lost row of {table} went unnoticed: {opened_and_verified(path)}")
 
 
-def test_a_lost_index_entry(copy):
+def test_a_lost_index_entry_is_found(copy):
     connection = sqlite3.connect(copy, isolation_level=None)
     connection.execute("PRAGMA writable_schema = ON")
     connection.execute(
@@ -168,7 +168,7 @@ def test_a_lost_index_entry(copy):
         opened_and_verified(copy)
 
 
-def test_damage_anywhere_is_noticed_or_harmless(whole, tmp_path):
+def test_a_damaged_byte_anywhere_is_found_or_harmless(whole, tmp_path):
     expected = opened_and_verified(whole)
     content = whole.read_bytes()
     used = [at for at, byte in enumerate(content) if byte and at >= 100]  # pages are mostly free space
@@ -192,7 +192,7 @@ def test_damage_anywhere_is_noticed_or_harmless(whole, tmp_path):
 
 
 @pytest.mark.parametrize("keep", [1, 99, 100, 511, 512, 4096, 5000, 0.3, 0.6, 0.9])
-def test_a_truncated_store(whole, tmp_path, keep):
+def test_a_truncated_store_is_found(whole, tmp_path, keep):
     content = whole.read_bytes()
     path = tmp_path / "cut.db"
     path.write_bytes(content[: int(keep * len(content)) if isinstance(keep, float) else keep])
@@ -207,7 +207,7 @@ def test_verify_writes_nothing(copy):
         assert (memory.stats(), list(memory.export())) == before
 
 
-def test_the_hash_is_of_the_content_not_of_the_history():
+def test_the_hash_depends_on_the_content_and_not_on_its_history():
     episodes = [Episode("t", [Step(f"s {i}", "a", float(i))], id=f"e{i}") for i in range(3)]
     with Memory.open(":memory:") as one, Memory.open(":memory:", gamma=0.1, namespace="other") as two:
         one.add_many(episodes)

@@ -72,5 +72,5 @@ def test_a_score_is_linear_on_its_scale(one, other, share):
     assert score_reward(value, low, high) == pytest.approx(2 * (value - low) / (high - low) - 1, abs=1e-9)
 
 
-def test_tests_are_worth_their_share():
+def test_test_counts_are_rewarded_by_their_share():
     assert [success_reward(passed, 4) for passed in range(5)] == [-1.0, -0.5, 0.0, 0.5, 1.0]

@@ -48,7 +48,7 @@ GOOD = [
 
 
 @pytest.mark.parametrize("feedback", GOOD, ids=repr)
-def test_it_is_hashable_data(feedback):
+def test_feedback_is_hashable_data(feedback):
     record = json.loads(json.dumps(feedback_record(feedback)))
     assert feedback_from_record(feedback.kind, record) == feedback
     assert feedback_from_record(feedback.kind, {**record, "weight": 1.0}) == feedback
@@ -153,7 +153,7 @@ BAD = [
 
 
 @pytest.mark.parametrize("number", range(len(BAD)))
-def test_what_breaks_a_rule_is_refused(number):
+def test_bad_feedback_values_are_refused(number):
     with pytest.raises(InputError) as caught:
         BAD[number]()
     assert all((caught.value.seen, caught.value.rule, caught.value.next_step))
@@ -168,13 +168,13 @@ def test_a_body_is_copied_as_plain_data():
     assert body["b"]["c"] == 0.5
 
 
-def test_the_most_that_is_allowed_is_kept():
+def test_the_largest_allowed_values_are_accepted():
     assert len(Choice([str(n) for n in range(64)], 63).candidates) == MAX_CANDIDATES
     assert check_body({"n": 2**2048 - 1}) == {"n": 2**2048 - 1}
     assert Outcome(exit_code=-(2**31)).exit_code == -(2**31)
 
 
-def test_a_long_key_costs_its_length_once_and_an_error_names_the_place_in_brief():
+def test_long_keys_are_copied_once_and_shortened_in_errors():
     counted = Counting("k" * 50_000)
     assert check_body({counted: list(range(5_000))}) == {"k" * 50_000: list(range(5_000))}
     assert counted.shown == 0

@@ -51,8 +51,12 @@ def _part(name: str, method: Callable[Concatenate[Any, P], Answer]) -> Callable[
 class Memory:
     """Stored episodes of one namespace, with exact retrieval.
 
-    Open one with `Memory.open`. Safe to share between threads, and between processes on one file: each sees the others'
-    committed episodes at its next query. What `add` returned from is on disk.
+    Open one with `Memory.open`. It is safe to share between threads, and between processes on one file: each sees the
+    others' committed episodes at its next query. An episode is on disk when `add` returns.
+
+    Attributes:
+        session: the open store with its reads and writes, for this package's own modules.
+        namespace, gamma, encoder: of the namespace.
 
     Example:
         >>> from seasoned import Episode, Memory, Step
@@ -98,10 +102,10 @@ class Memory:
         max_text_bytes: int = MAX_TEXT_BYTES,
         redact: Redact | None = None,
     ) -> Memory:
-        """Open a memory; make it if it does not exist.
+        """Open a memory, or make it if it does not exist.
 
         Args:
-            path: a file, ":memory:" for one that is gone when it is closed, or `postgresql://...` for a shared store.
+            path: a file, ":memory:" for a temporary store, or `postgresql://...` for a shared one.
             namespace: the caller's key (a site, an agent); nothing is read across namespaces.
             gamma: the discount of `search().return_`, in [0, 1]. None: the namespace's own, 0.95 for a new one.
             encoder: turns a state into the features that similarity compares. None: the default token encoder.
@@ -109,14 +113,14 @@ class Memory:
             read_only: refuse every write.
             reindex: if the namespace was encoded by another encoder, encode it again with this one.
             max_text_bytes: the largest state or action that is accepted, as UTF-8.
-            redact: rewrites states, actions, tasks and reasons before they are stored or looked up, such as
-                `seasoned.states.Redactor`; and the texts of notes and feedback. Ids, subjects, sources, authors and
-                names stay: erasure needs them. What is learned about an action is learned about its redacted text.
+            redact: rewrites states, actions, tasks, reasons, and the texts of notes and feedback before they are stored
+                or looked up, such as `seasoned.states.Redactor`. Ids, subjects, sources, authors and names are stored
+                unchanged: erasure needs them. Evidence about an action is evidence about its redacted text.
 
         Raises:
             InputError: gamma, the namespace or the size limit breaks a rule.
             NotFoundError: there is no such file or namespace, and `create` is False.
-            ForeignStoreError, NewerStoreError: the file is not ours, or is newer than we are. It is left as it was.
+            ForeignStoreError, NewerStoreError: the file is not a store, or of a newer version. It is left unchanged.
             EncoderMismatchError: the namespace was encoded by another encoder, and `reindex` is False.
         """
         check_text("namespace", namespace)
@@ -156,10 +160,11 @@ class Memory:
     # ------------------------------------------------------------------------------------------ writing
 
     def add(self, episode: Episode) -> str:
-        """Store a finished episode, whole or not at all, and return its id. On disk when this returns.
+        """Store a finished episode, whole or not at all, and return its id. It is on disk when this returns.
 
-        With an explicit id it is idempotent: the same content again is a no-op. On PostgreSQL it is committed as it
-        came; it waits for nobody but who encodes the namespace anew. Whoever looks next derives its evidence.
+        With an explicit id it is idempotent: the same content again is a no-op. On PostgreSQL the episode is committed
+        as a pending one, and waits only for a reindexing of the namespace; the next reader or writer derives its
+        evidence.
 
         Raises:
             InputError: it breaks a rule; nothing was written.
@@ -175,7 +180,7 @@ class Memory:
         if session.inbox.add(named, notes):
             return str(named.id)
 
-        def change() -> None:  # also for notes that are stored already: these are left alone
+        def change() -> None:  # also for stored notes, which are left unchanged
             session.writer.add([(named, None)])
             NoteWriter(session.store, session.namespace_id).add_recorded(notes)
 
@@ -199,9 +204,9 @@ class Memory:
         arm: str | None = None,
         subject: str | None = None,
     ) -> EpisodeRecorder:
-        """Return a recorder of a new episode: record its steps inside the context; `get` reads a stored one.
+        """Return a recorder of a new episode, which commits on exit; `get` reads a stored episode.
 
-        It commits on exit; an exception marks the episode aborted.
+        An exception inside the context commits the episode as aborted.
         """
         check_text("task", task)
         self.session.store.check_open()
@@ -223,10 +228,10 @@ class Memory:
         gamma: float | None = None,
         exclude_task: str | None = None,
     ) -> list[Neighbor]:
-        """Return the k stored steps whose states are most like `state`, best first; exact.
+        """Return the k stored steps whose states are most similar to `state`, best first; the search is exact.
 
-        At or above `threshold` (Jaccard, in [0, 1]); ties by recency, the later step first. Steps of aborted episodes
-        are never found, nor is anything of an episode that has not ended, nor steps of `exclude_task`.
+        The Jaccard similarity, in [0, 1], is at least `threshold`; the later of two equally similar steps comes first.
+        Steps of aborted, running and excluded episodes are not returned, nor are steps of `exclude_task`.
 
         Raises:
             InputError: the state is blank or too large, k is below 1, or the threshold is outside [0, 1].
@@ -313,7 +318,8 @@ class Memory:
     import_lines = _part("_transfer", Transfer.import_lines)
     import_episodes = _part("_transfer", Transfer.import_episodes)
 
-    # ------------------------------------------------------------------------------------------ the whole
+    # ------------------------------------------------------------------------------------------ stored content
+
     def __len__(self) -> int:
         """Return the number of stored steps, aborted episodes included."""
         return self.session.read(self.session.reader.step_count)
@@ -357,13 +363,13 @@ class Memory:
         return self.session.store.retrying(lambda: self._retriever.steps(gamma))
 
     def verify(self) -> Verification:
-        """Check that the store is whole: hash all that is raw, derive again all that is derived.
+        """Verify the store: hash all raw content again, and derive all derived data again.
 
         Returns:
-            What was checked, with `.hash` over the raw content: equal content gives equal hashes in any store.
+            A summary; its `hash` covers the raw content: equal content has an equal hash in any store.
 
         Raises:
-            IntegrityError: at the first disagreement; the message says what.
+            IntegrityError: at the first disagreement; the message names it.
         """
         session = self.session
 
@@ -375,7 +381,7 @@ class Memory:
         return session.store.retrying(attempt)
 
     def stats(self) -> MemoryStats:
-        """Return what this namespace holds."""
+        """Return the statistics of this namespace."""
         session = self.session
 
         def attempt() -> MemoryStats:
@@ -408,7 +414,7 @@ class Memory:
         return tuple(float(row[0]) for row in rows)
 
     def close(self) -> None:
-        """Close the store. What was added is on disk already; what nobody has derived yet is, if that can be done."""
+        """Close the store; episodes that this memory left pending are derived first, if that can be done at once."""
         self.session.close()
 
     def __enter__(self) -> Self:

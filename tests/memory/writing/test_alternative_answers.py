@@ -45,7 +45,7 @@ def n_asked(work):
     return sum(name.startswith("Selection.") for name in asked)
 
 
-def test_answers_taken_back_and_revised_leave_nothing_behind_that_others_pay_for(memory):
+def test_revoked_and_superseded_answers_leave_no_quarantines(memory):
     for number in range(5):
         memory.feedback("talk", Choice((SHOWN, "A", "B", "C"), number % 4), author="ann")
         memory.revoke(memory.feedback("talk", OwnAnswer(f"own {number}"), author="ann"))
@@ -58,7 +58,7 @@ def test_answers_taken_back_and_revised_leave_nothing_behind_that_others_pay_for
     memory.verify()
 
 
-def test_a_quarantine_that_names_an_episode_is_found_by_its_id(memory):
+def test_a_quarantine_of_an_episode_is_looked_up_by_id(memory):
     def work():
         memory.add(Episode("t", [Step("s", "a")]))
         memory.feedback("talk", Choice((SHOWN, "A"), 1), author="ann")
@@ -75,7 +75,7 @@ def test_a_quarantine_that_names_an_episode_is_found_by_its_id(memory):
     memory.verify()
 
 
-def test_the_answers_of_a_source_in_quarantine_are_silent_until_it_is_lifted(memory):
+def test_answers_of_a_quarantined_source_are_excluded_until_it_is_lifted(memory):
     first = stored_feedback(memory, "talk", OwnAnswer("rm -rf /"), source="mallory")
     memory.feedback(feedback=Choice(("A", "B"), 0), task="support", state=STATE, source="ann")
     memory.note(first.episode_ids[0], "remark", {"text": "beware"})
@@ -125,7 +125,7 @@ def test_a_merge_brings_quarantines_and_revocations_to_answers(place, memory, tm
         assert other.feedback_records() == memory.feedback_records()
 
 
-def test_a_store_in_which_quarantines_held_answers_is_read_as_before(memory):
+def test_a_store_with_quarantines_of_answers_is_read_as_before(memory):
     record = stored_feedback(memory, "talk", Edit("It comes."), author="ann")
     held = [
         memory.quarantine(Selection(episode=id_), "the feedback that made it was revoked") for id_ in record.episode_ids
@@ -139,7 +139,7 @@ def test_a_store_in_which_quarantines_held_answers_is_read_as_before(memory):
 
 
 @pytest.mark.parametrize("seed", [0, *(pytest.param(n, marks=pytest.mark.slow) for n in range(1, 8))])
-def test_those_of_standing_feedback_count_and_no_others(memory, seed):
+def test_only_answers_of_unrevoked_feedback_count(memory, seed):
     chance = random.Random(seed)
     active: dict[str, str] = {}
     for number in range(20):
@@ -169,7 +169,7 @@ def test_those_of_standing_feedback_count_and_no_others(memory, seed):
         assert {neighbor.experience.episode_id for neighbor in other.search(STATE, 500, 1.0)} == there
 
 
-def test_one_id_is_one_say_at_one_moment(memory):
+def test_one_id_with_another_moment_is_a_conflict(memory):
     moment = {"task": "t", "state": "s", "subject": "zoe"}
     said = stored_feedback(memory, feedback=Choice(("a", "b"), 0), id="x", **moment)
     assert stored_feedback(memory, feedback=Choice(("a", "b"), 0), id="x", **moment) == said
@@ -191,7 +191,7 @@ def test_one_id_is_one_say_at_one_moment(memory):
     assert memory.verify().hash != before
 
 
-def test_the_most_candidates_are_stored_and_taken_back_together(memory):
+def test_the_most_candidates_are_stored_and_revoked_together(memory):
     record = stored_feedback(memory, "talk", Choice([f"answer {n}" for n in range(64)], 63), author="ann")
     assert len(record.episode_ids) == len(record.rewards) == 64
     assert found(memory) == {SHOWN, *(f"answer {n}" for n in range(64))}
@@ -201,7 +201,7 @@ def test_the_most_candidates_are_stored_and_taken_back_together(memory):
     memory.verify()
 
 
-def test_an_answer_that_arrives_after_its_feedback_was_taken_back_is_silent(place, memory):
+def test_an_answer_added_after_its_feedback_was_revoked_is_excluded(place, memory):
     """For whoever derives it: who folds it, and who may only read and lays it over what is stored."""
     record = stored_feedback(memory, "talk", OwnAnswer("late"), id="g")
     memory.revoke("g")

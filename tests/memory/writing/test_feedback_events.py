@@ -28,7 +28,7 @@ def returns(memory):
     return [found[step] for step in sorted(found)]
 
 
-def test_it_adds_to_the_reward_and_returns_follow(memory):
+def test_feedback_adds_to_the_reward_and_the_returns(memory):
     assert returns(memory) == [1 + 1 + 1, 2 + 2, 4]
     memory.feedback("e1", reward=-1.0, step=1)
     assert rewards(memory) == [1, 1, 4]
@@ -37,7 +37,7 @@ def test_it_adds_to_the_reward_and_returns_follow(memory):
     memory.verify()
 
 
-def test_without_a_step_it_lands_on_the_last(memory):
+def test_feedback_without_a_step_is_on_the_last_step(memory):
     memory.feedback("e1", 3.0)
     assert rewards(memory) == [1, 2, 7]
     assert memory.events()[0].step == 2
@@ -65,7 +65,7 @@ def test_the_same_source_author_and_step_supersedes(memory, author):
     memory.verify()
 
 
-def test_revoking_takes_it_back_and_what_it_superseded_stays_superseded(memory):
+def test_a_revoked_event_keeps_its_predecessor_superseded(memory):
     before = returns(memory)
     first = memory.feedback("e1", 10.0, 1)
     second = memory.feedback("e1", 20.0, 1)
@@ -80,7 +80,7 @@ def test_revoking_takes_it_back_and_what_it_superseded_stays_superseded(memory):
     assert rewards(memory)[1] == 32.0
 
 
-def test_many_voices_sum_without_rounding(memory):
+def test_many_events_sum_without_rounding(memory):
     for i in range(30):
         memory.feedback("e1", 0.1, 0, author=str(i))
     assert rewards(memory)[0] == 1.0 + math.fsum([0.1] * 30)
@@ -89,7 +89,7 @@ def test_many_voices_sum_without_rounding(memory):
     assert rewards(memory)[0] == 1.0
 
 
-def test_on_an_aborted_episode_it_is_kept_and_finds_nothing(memory):
+def test_feedback_on_an_aborted_episode_is_stored_and_not_retrieved(memory):
     memory.add(Episode("t", [Step("x", "a")], id="gone", ending="aborted"))
     before = memory.evidence(EvidenceQuery("x", k=9, unit="states", threshold=0.0)).totals.tolist()
     memory.revoke(memory.feedback("gone", 5.0))
@@ -99,7 +99,7 @@ def test_on_an_aborted_episode_it_is_kept_and_finds_nothing(memory):
     memory.verify()
 
 
-def test_events_say_who_spoke(memory):
+def test_events_hold_source_and_author(memory):
     id_ = memory.feedback("e1", -1, step=1, source="tests", author="ci", weight=2)
     [event] = memory.events("e1")
     assert (event.id, event.episode_id, event.step, event.reward, event.weight) == (id_, "e1", 1, -1.0, 2.0)
@@ -126,7 +126,7 @@ def test_events_say_who_spoke(memory):
         ("\ud800", None, (NotFoundError, InputError)),
     ],
 )
-def test_feedback_on_what_does_not_exist_is_refused(memory, episode_id, step, error):
+def test_feedback_on_an_unknown_episode_or_step_is_refused(memory, episode_id, step, error):
     before = memory.verify()
     with pytest.raises(error) as caught:
         memory.feedback(episode_id, 1.0, step)
@@ -182,7 +182,7 @@ def test_bad_feedback_is_refused(memory, fields):
 
 
 @pytest.mark.parametrize("event_id", ["nobody", "", None, 3, "\ud800", ["x"]])
-def test_revoking_what_was_never_said_is_refused(memory, event_id):
+def test_revoking_an_unknown_id_is_refused(memory, event_id):
     with pytest.raises((NotFoundError, InputError)):
         memory.revoke(event_id)
 

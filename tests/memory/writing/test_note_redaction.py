@@ -26,7 +26,7 @@ def memory(request, tmp_path):
         yield memory
 
 
-def test_ids_and_digests_stay_and_texts_go(memory):
+def test_texts_are_redacted_and_ids_and_digests_are_not(memory):
     memory.note(ID, "shown", {"examples": [[ID, 0]], "mode": "prompt", "purpose": "act"}, step=0)
     memory.note(
         ID,
@@ -53,7 +53,7 @@ def test_ids_and_digests_stay_and_texts_go(memory):
     memory.verify()
 
 
-def test_feedback_that_comes_in_is_as_it_would_be_given(memory, tmp_path):
+def test_imported_feedback_equals_feedback_given_here(memory, tmp_path):
     said = [
         Choice(("dial 5551234567", "wait"), 1, "5551234567"),
         Edit("dial 5557654321"),
@@ -86,7 +86,7 @@ def plain_given(lines):
         return plain.feedback_records()
 
 
-def test_candidates_that_become_one_are_refused_on_every_way(memory, tmp_path):
+def test_candidates_made_equal_by_redaction_are_refused(memory, tmp_path):
     choice = Choice(("dial 5551234567", "dial 5557654321"), 0)
     before = memory.verify().hash
     with pytest.raises(InputError, match="differ"):

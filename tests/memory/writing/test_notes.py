@@ -30,7 +30,7 @@ def two_steps(id_="e1", **fields):
 BODY = {"text": "so it is", "examples": [["e1", 0]], "n": 3, "x": 0.5, "none": None, "yes": True, "deep": {"a": [{}]}}
 
 
-def test_a_note_comes_back_as_it_was_said(memory):
+def test_a_note_is_read_back(memory):
     memory.add(two_steps())
     id_ = memory.note("e1", "reasoning", BODY, step=1, source="model", author="m-7")
     memory.note("e1", "plan", {"text": ""})
@@ -48,7 +48,7 @@ def test_a_note_comes_back_as_it_was_said(memory):
     assert memory.verify().notes == 2
 
 
-def test_a_note_with_an_id_is_said_once(memory):
+def test_a_note_with_an_id_is_stored_once(memory):
     memory.add(two_steps())
     for _ in range(2):
         assert memory.note("e1", "plan", {"a": (1, 2)}, id="mine") == "mine"
@@ -92,7 +92,7 @@ class Stop(Exception):
     pass
 
 
-def test_a_step_that_was_never_taken_leaves_its_note_to_the_whole(memory):
+def test_a_note_on_a_step_never_recorded_is_on_the_whole_episode(memory):
     with pytest.raises(Stop), memory.episode("shop", id="broken") as run:
         run.record("a cart", "pay")
         run.note("reasoning", {"text": "what now?"}, step=1)
@@ -103,7 +103,7 @@ def test_a_step_that_was_never_taken_leaves_its_note_to_the_whole(memory):
     memory.verify()
 
 
-def test_a_note_while_the_episode_waits_to_be_derived(place):
+def test_a_note_on_a_pending_episode(place):
     """On PostgreSQL an added episode is derived by whoever looks next; a note need not wait for that."""
     name = f"n{uuid.uuid4().hex}"
     with Memory.open(place, namespace=name) as memory, Memory.open(place, namespace=name, read_only=True) as reader:
@@ -130,7 +130,7 @@ def test_a_note_while_the_episode_waits_to_be_derived(place):
             reader.note("e1", "plan", {})
 
 
-def test_an_id_that_another_episodes_note_has_loses_nothing(memory):
+def test_a_recorder_note_with_a_taken_id_gets_another_id(memory):
     memory.add(two_steps())
     memory.note("e1", "plan", {"text": "mine"}, id="next/0")
     for _ in range(2):  # again is a no-op
@@ -153,7 +153,7 @@ def test_an_id_that_another_episodes_note_has_loses_nothing(memory):
 # ------------------------------------------------------------------------------------------ with the episode, and gone
 
 
-def test_a_quarantine_hides_the_notes_of_what_it_holds(memory):
+def test_a_quarantine_excludes_the_notes_of_its_episodes(memory):
     for id_ in ("e1", "e2"):
         memory.add(two_steps(id_, model=id_))
         memory.note(id_, "plan", {"text": id_})
@@ -167,7 +167,7 @@ def test_a_quarantine_hides_the_notes_of_what_it_holds(memory):
     assert len(memory.notes()) == 3
 
 
-def test_erasing_takes_the_notes_of_a_subject_and_by_an_author(memory):
+def test_erasure_removes_notes_on_and_by_the_subject(memory):
     for id_, subject in (("e1", "ann"), ("e2", None)):
         memory.add(two_steps(id_, subject=subject))
         memory.note(id_, "reasoning", {"text": f"thought of {id_}"})
@@ -186,7 +186,7 @@ def test_erasing_takes_the_notes_of_a_subject_and_by_an_author(memory):
         memory.erase("zoe")
 
 
-def test_an_answer_goes_with_what_it_is_about(memory):
+def test_answers_are_erased_with_the_episode_of_their_feedback(memory):
     """With the note of its feedback nobody could take it back; so also an answer to an answer."""
     memory.add(two_steps())
     memory.add(Episode("other", [Step("elsewhere", f"go {n}") for n in range(9)], "kept"))
@@ -208,14 +208,14 @@ def test_an_answer_goes_with_what_it_is_about(memory):
     memory.verify()
 
 
-def test_the_answers_of_a_moment_go_together(memory):
+def test_the_answers_of_one_feedback_are_pruned_together(memory):
     record = stored_feedback(memory, feedback=Choice(("a", "b", "c"), 1), task="t", state="s", author="ann")
     assert set(memory.prune(Budget(steps=2)).episodes) == set(record.episode_ids)
     assert (len(memory), memory.feedback_records()) == (0, [])
     memory.verify()
 
 
-def test_pruning_takes_them_and_counts_their_bytes(memory):
+def test_pruning_removes_notes_and_counts_their_bytes(memory):
     memory.add(two_steps())
     before = memory.prune(Budget(steps=99), dry_run=True).bytes_before
     memory.note("e1", "plan", {"text": "x" * 1000})
@@ -227,7 +227,7 @@ def test_pruning_takes_them_and_counts_their_bytes(memory):
     memory.verify()
 
 
-def test_they_survive_encoding_anew_and_compaction(place, memory):
+def test_notes_survive_reindexing_and_compaction(place, memory):
     from seasoned.states import NUMBERS, TokenEncoder
 
     memory.add(two_steps())
@@ -239,7 +239,7 @@ def test_they_survive_encoding_anew_and_compaction(place, memory):
         assert (anew.verify().hash, len(anew.notes())) == (hash_, 1)
 
 
-def test_a_file_keeps_no_byte_of_what_was_erased(tmp_path):
+def test_erased_notes_leave_no_bytes_in_the_file(tmp_path):
     path = tmp_path / "agent.db"
     with Memory.open(path) as memory:
         memory.add(two_steps("e1", subject="ann"))
@@ -252,7 +252,7 @@ def test_a_file_keeps_no_byte_of_what_was_erased(tmp_path):
     assert not any(b"UNHEARD-OF" in data for data in files)
 
 
-def test_redaction_passes_over_every_text_of_a_note():
+def test_every_text_of_a_note_is_redacted():
     with Memory.open(":memory:", redact=Redactor(["emails"])) as memory:
         memory.add(two_steps())
         memory.note("e1", "plan", {"to": ["ann@x.org", {"cc bob@x.org": "zoe@x.org"}], "n": 1}, author="ann@x.org")
@@ -303,7 +303,7 @@ BODIES = [
 ]
 
 
-def test_what_is_no_note_is_refused(memory):
+def test_bad_notes_are_refused(memory):
     memory.add(two_steps())
     before = memory.verify().hash
     bad = [(InputError, {"body": body}) for body in BODIES]
@@ -326,7 +326,7 @@ def test_what_is_no_note_is_refused(memory):
     assert memory.verify().hash == before
 
 
-def test_hostile_texts_are_kept_as_they_are(memory):
+def test_hostile_texts_are_stored_unchanged(memory):
     memory.add(two_steps())
     hostile = "<img onerror=x> \x00 \x7f \u2028 '; DROP TABLE note; --" + "é" * 400_000
     memory.note("e1", "plan", {"text": hostile, "\x00": 1}, source="<b>", author="'\"")
@@ -344,7 +344,7 @@ DAMAGE = {
 
 
 @pytest.mark.parametrize("statement", DAMAGE)
-def test_damage_is_found(tmp_path, statement):
+def test_damaged_notes_are_found(tmp_path, statement):
     with Memory.open(tmp_path / "a.db") as memory:
         memory.add(two_steps())
         memory.note("e1", "plan", {"text": "x"})
@@ -353,7 +353,7 @@ def test_damage_is_found(tmp_path, statement):
             memory.verify()
 
 
-def test_a_line_that_is_no_note_names_itself():
+def test_an_import_names_the_line_of_a_bad_note():
     with Memory.open(":memory:") as memory:
         memory.add(two_steps())
         memory.note("e1", "plan", {"text": "x"})
@@ -383,7 +383,7 @@ def test_a_line_that_is_no_note_names_itself():
         other.import_lines(json.dumps(line) for line in lines[:4])
 
 
-def test_what_has_no_notes_has_the_hash_and_the_export_it_always_had():
+def test_a_memory_without_notes_keeps_its_hash_and_export():
     with Memory.open(":memory:") as memory:
         memory.add(two_steps())
         memory.feedback("e1", 1.0)
@@ -394,7 +394,7 @@ def test_what_has_no_notes_has_the_hash_and_the_export_it_always_had():
         assert event == Event(event.id, "e1", 1, 1.0, 1.0, "human", None, event.created_at)
 
 
-def test_a_note_is_refused_where_a_value_breaks_a_rule():
+def test_a_note_with_a_bad_value_is_refused():
     good = {
         "id": "n",
         "episode_id": "e",

@@ -15,7 +15,7 @@ from seasoned.types import EvidenceQuery
 PROPERTY = settings(max_examples=60, deadline=None, derandomize=True)
 
 
-def test_quarantines_come_and_go_as_defined(share):
+def test_quarantines_follow_their_definition(share):
     @settings(PROPERTY, max_examples=share(PROPERTY.max_examples))
     @given(histories(QUARANTINES, QUARANTINES, LIFTS), QUESTIONS)
     def check(history, questions):
@@ -24,7 +24,7 @@ def test_quarantines_come_and_go_as_defined(share):
     check()
 
 
-def test_everything_that_keeps_and_takes_away_together(share):
+def test_quarantine_pruning_and_erasure_follow_their_definition_together(share):
     @settings(PROPERTY, max_examples=share(PROPERTY.max_examples))
     @given(histories(QUARANTINES, LIFTS, OTHERS), QUESTIONS)
     def check(history, questions):
@@ -101,7 +101,7 @@ SELECTED = {
 
 
 @pytest.mark.parametrize(("given", "hidden"), SELECTED.values(), ids=SELECTED)
-def test_what_is_selected_is_hidden_and_comes_back_to_the_last_bit(tmp_path, given, hidden):
+def test_released_content_is_restored_exactly(tmp_path, given, hidden):
     everything = {f"e{number}" for number in range(6)}
     with stocked(Memory.open(tmp_path / "agent.db")) as memory, Memory.open(tmp_path / "agent.db") as other:
         before, content = answers(memory), [memory.episodes(), memory.events()]
@@ -125,7 +125,7 @@ def test_what_is_selected_is_hidden_and_comes_back_to_the_last_bit(tmp_path, giv
         assert memory.quarantines()[0].lifted_at is not None
 
 
-def test_a_source_falls_silent_and_speaks_again(tmp_path):
+def test_a_quarantined_source_is_excluded_until_released(tmp_path):
     with stocked(Memory.open(tmp_path / "agent.db")) as memory, Memory.open(tmp_path / "agent.db") as other:
         before = answers(memory)
         assert memory.selected(Selection(source="judge")) == (0, 1)
@@ -140,7 +140,7 @@ def test_a_source_falls_silent_and_speaks_again(tmp_path):
         memory.verify()
 
 
-def test_what_comes_later_is_hidden_too_until_all_that_hold_it_are_lifted():
+def test_later_content_is_excluded_until_every_quarantine_is_lifted():
     with stocked(Memory.open(":memory:")) as memory:
         of_model = memory.quarantine(Selection(model="model 7"), "it leaks")
         of_task = memory.quarantine(Selection(task="task 7"), "the site was down")
@@ -156,7 +156,7 @@ def test_what_comes_later_is_hidden_too_until_all_that_hold_it_are_lifted():
         memory.verify()
 
 
-def test_an_aborted_episode_stays_hidden_when_its_quarantine_is_lifted():
+def test_an_aborted_episode_stays_excluded_when_its_quarantine_is_lifted():
     with stocked(Memory.open(":memory:")) as memory:
         memory.add(Episode("task 0", [Step(CART, "pay", 1.0)], "broken", ending="aborted"))
         memory.release(memory.quarantine(Selection(task="task 0"), "a look at it"))
@@ -164,7 +164,7 @@ def test_an_aborted_episode_stays_hidden_when_its_quarantine_is_lifted():
         memory.verify()
 
 
-def test_a_quarantine_travels_with_the_export():
+def test_an_export_contains_quarantines():
     with stocked(Memory.open(":memory:")) as memory, Memory.open(":memory:") as fresh:
         memory.release(memory.quarantine(Selection(arm="holdout"), "first"))
         memory.quarantine(Selection(subject="customer 0"), "second")
@@ -193,12 +193,12 @@ BAD_SELECTIONS = [
 
 
 @pytest.mark.parametrize("given", BAD_SELECTIONS, ids=ascii)
-def test_a_selection_that_makes_no_sense_is_refused(given):
+def test_bad_selections_are_refused(given):
     with pytest.raises(InputError, match=r".+: .+\. .+"):
         Selection(**given)
 
 
-def test_what_is_refused_changes_nothing(tmp_path):
+def test_refused_quarantines_change_nothing(tmp_path):
     path = tmp_path / "agent.db"
     with stocked(Memory.open(path)) as memory:
         before = list(memory.export()), path.read_bytes(), (tmp_path / "agent.db-wal").read_bytes()
@@ -220,7 +220,7 @@ def test_what_is_refused_changes_nothing(tmp_path):
         assert (list(memory.export()), path.read_bytes(), (tmp_path / "agent.db-wal").read_bytes()) == before
 
 
-def test_one_namespace_is_set_aside_and_the_other_is_not(tmp_path):
+def test_a_quarantine_is_of_one_namespace(tmp_path):
     path = tmp_path / "agent.db"
     with stocked(Memory.open(path, namespace="one")) as one, stocked(Memory.open(path, namespace="two")) as two:
         before = answers(two)

@@ -45,7 +45,7 @@ def test_an_interrupt_before_the_commit_is_done_keeps_the_episode(kind, id_):
         memory.verify()
 
 
-def test_an_interrupt_after_the_commit_doubles_nothing():
+def test_an_interrupt_after_the_commit_adds_nothing_twice():
     with Memory.open(":memory:") as memory:
         calls = []
 
@@ -63,7 +63,7 @@ def test_an_interrupt_after_the_commit_doubles_nothing():
         assert [e.ending for e in memory.episodes()] == ["truncated"]
 
 
-def test_an_error_in_the_commit_is_not_tried_again():
+def test_a_failed_commit_is_not_repeated():
     calls = []
 
     def add(episode, notes):

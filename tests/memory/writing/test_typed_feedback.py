@@ -61,7 +61,7 @@ WORTH = {
 }
 
 
-def test_each_kind_is_worth_what_it_says(memory):
+def test_each_kind_has_its_rewards(memory):
     for feedback, (own, others) in WORTH.items():
         before = len(memory)
         record = stored_feedback(memory, "talk", feedback, step=0, source="who", author="ann", weight=2.0)
@@ -84,7 +84,7 @@ def test_each_kind_is_worth_what_it_says(memory):
     assert all(one.revoked_at is not None for one in memory.feedback_records())
 
 
-def test_returns_follow_and_without_a_step_it_is_the_last(memory):
+def test_typed_feedback_without_a_step_is_on_the_last_step(memory):
     record = stored_feedback(memory, "talk", Thumbs(True))
     assert [(r.episode_id, r.step, r.reward) for r in record.rewards] == [("talk", 1, 1.0)]
     assert record.step is None
@@ -92,7 +92,7 @@ def test_returns_follow_and_without_a_step_it_is_the_last(memory):
     assert first.return_ == 0.5 * 1.25
 
 
-def test_an_answer_outside_of_any_episode(memory):
+def test_feedback_on_no_episode_stores_its_answers(memory):
     choice = Choice(("yes", "no"), 0)
     record = stored_feedback(
         memory, feedback=choice, task="quiz", state="is it so?", source="web", author="ann", subject="bob"
@@ -107,7 +107,7 @@ def test_an_answer_outside_of_any_episode(memory):
     memory.verify()
 
 
-def test_texts_are_compared_before_the_store_is_locked_and_only_those_that_were_edited():
+def test_edits_are_compared_before_the_transaction():
     long, other = "x" * 60_000, "y" * 60_000
     with Memory.open(":memory:") as memory:
         memory.add(Episode("t", [Step("s", other)], "e1"))
@@ -127,7 +127,7 @@ def test_texts_are_compared_before_the_store_is_locked_and_only_those_that_were_
 # ------------------------------------------------------------------------------------------ who says it again
 
 
-def test_the_same_speaker_supersedes_in_one_kind_only(memory):
+def test_the_same_author_supersedes_in_one_kind_only(memory):
     first = stored_feedback(memory, "talk", Choice((SHOWN, "A"), 0), step=0, author="ann")
     second = stored_feedback(memory, "talk", Choice((SHOWN, "A", "B"), 2), step=0, author="ann")
     assert rewards(memory) == {SHOWN: -0.5, "A": -0.5, "B": 1.0}
@@ -157,7 +157,7 @@ def test_the_last_step_is_the_same_target_by_either_name(memory):
     assert [one.revoked_at is None for one in memory.feedback_records()] == [False, True, False, True]
 
 
-def test_the_same_id_is_said_once(memory):
+def test_feedback_with_the_same_id_is_stored_once(memory):
     said = {"episode_id": "talk", "step": 0, "author": "ann", "id": "mine"}
     record = stored_feedback(memory, feedback=Choice((SHOWN, "A"), 1), **said)
     hash_ = memory.verify().hash
@@ -185,7 +185,7 @@ def test_the_same_id_is_said_once(memory):
     assert hash_ != memory.verify().hash
 
 
-def test_weighing_and_quarantine_reach_it(memory):
+def test_reweighting_and_quarantine_apply_to_typed_feedback(memory):
     record = stored_feedback(memory, "talk", Choice((SHOWN, "A"), 1), step=0, source="crowd")
     memory.feedback("talk", Thumbs(True), step=0, source="staff")
     memory.reweight_source("crowd", 0.5)
@@ -239,7 +239,7 @@ BAD = [
 ]
 
 
-def test_what_cannot_be_is_refused_and_changes_nothing(memory):
+def test_bad_typed_feedback_is_refused_and_changes_nothing(memory):
     memory.add(Episode("t", [], "empty", ending="aborted"))
     memory.add(Episode("t", [Step("s", "y" * 60_000)], "long"))
     before = memory.verify().hash
@@ -250,7 +250,7 @@ def test_what_cannot_be_is_refused_and_changes_nothing(memory):
     assert memory.verify().hash == before
 
 
-def test_after_erasure_and_pruning_it_is_told(memory):
+def test_feedback_on_erased_and_pruned_episodes_is_refused(memory):
     record = stored_feedback(memory, "talk", Edit("Ask the depot."), step=0, author="ann")
     erased = memory.erase("customer-17")
     assert set(erased.episodes) == {"talk", *record.episode_ids}
@@ -263,7 +263,7 @@ def test_after_erasure_and_pruning_it_is_told(memory):
     memory.verify()
 
 
-def test_hostile_text_is_kept_as_it_is(memory):
+def test_hostile_text_is_stored_unchanged(memory):
     hostile = "<script>alert(1)</script> {{x}} ' OR 1=1; -- \x1b[31m \u202e" + "🙂" * 1000
     record = stored_feedback(memory, "talk", OwnAnswer(hostile, comment=hostile), step=0, author=hostile)
     assert memory.feedback_records() == [record]
@@ -275,7 +275,7 @@ def test_hostile_text_is_kept_as_it_is(memory):
 # ------------------------------------------------------------------------------------------ many at once, and stores
 
 
-def test_two_handles_give_at_once_and_each_is_whole(place):
+def test_concurrent_feedback_of_two_handles_is_stored_whole(place):
     name = f"n{uuid.uuid4().hex}"
     with Memory.open(place, namespace=name) as one, Memory.open(place, namespace=name) as two:
         one.add(TALK)
@@ -287,7 +287,7 @@ def test_two_handles_give_at_once_and_each_is_whole(place):
         assert one.verify() == two.verify()
 
 
-def test_a_copy_equals_it_by_lines_and_by_merging(place, memory, tmp_path):
+def test_export_and_merge_copy_typed_feedback(place, memory, tmp_path):
     memory.note("talk", "plan", {"text": "be kind", "n": [1, 2.5, None, True]}, author="ann")
     kept = stored_feedback(memory, "talk", Choice((SHOWN, "A"), 1), step=0, author="ann")
     memory.feedback("talk", Edit("B"), step=0)
@@ -322,7 +322,7 @@ def test_a_copy_equals_it_by_lines_and_by_merging(place, memory, tmp_path):
     memory.verify()
 
 
-def test_merging_lets_the_later_say_stand_in_either_direction(place, tmp_path):
+def test_later_feedback_supersedes_in_a_merge_of_either_direction(place, tmp_path):
     name, files = f"n{uuid.uuid4().hex}", (tmp_path / "a.db", tmp_path / "b.db")
     with Memory.open(files[0], namespace=name) as a:
         a.add(TALK)
@@ -353,7 +353,7 @@ def test_merging_lets_the_later_say_stand_in_either_direction(place, tmp_path):
         )
 
 
-def test_a_given_is_hashable_and_whole(memory):
+def test_a_feedback_record_is_hashable(memory):
     record = stored_feedback(memory, "talk", Choice([SHOWN, "A"], 1), step=0)
     assert isinstance(record, FeedbackRecord)
     assert len({record, memory.feedback_records()[0], dataclasses.replace(record)}) == 1

@@ -63,7 +63,7 @@ def give_in_a_process(place, author, n):
 
 
 @pytest.mark.parametrize("kind", ["file", pytest.param("server", marks=pytest.mark.slow)])
-def test_two_processes_give_at_once(tmp_path, request, kind):
+def test_concurrent_feedback_of_two_processes_is_stored_whole(tmp_path, request, kind):
     place = tmp_path / "agent.db" if kind == "file" else request.getfixturevalue("postgres").fresh()
     with Memory.open(place) as memory:
         memory.add(Episode("support", [Step("where?", SHOWN)], "talk"))
