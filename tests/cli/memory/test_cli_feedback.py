@@ -69,7 +69,7 @@ def test_each_kind_of_feedback_is_stored_and_revoked(path, options):
         assert all(event.revoked_at is not None for event in memory.events())
 
 
-def test_plain_reward_is_stored(path):
+def test_bare_reward_is_stored(path):
     id_ = seasoned("feedback", path, "run-1", "-1").stdout.strip()
     with Memory.open(path, namespace="shop") as memory:
         assert [(e.id, e.reward, e.kind) for e in memory.events()] == [(id_, -1.0, None)]
@@ -118,7 +118,7 @@ def test_feedback_is_listed_in_words(path):
     ] == []
 
 
-def test_plain_rewards_are_listed_with_the_notes(path):
+def test_bare_rewards_are_listed_with_the_notes(path):
     id_ = seasoned("feedback", path, "run-1", "-1", "--weight", "2").stdout.strip()
     gone = seasoned("feedback", path, "run-1", "3", "--author", "bob").stdout.strip()
     seasoned("feedback", path, "run-1", "--thumbs", "up")

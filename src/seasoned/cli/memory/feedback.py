@@ -36,7 +36,7 @@ from seasoned.types import (
 __all__ = ["feedback", "note_text", "notes", "revoke", "reweight", "sources"]
 
 REWARD = "reward"
-"""The kind under which `notes` lists a plain reward, which is no note."""
+"""The kind under which `notes` lists a bare reward, which is no note."""
 
 _TEST_COUNTS = re.compile(r"(\d+)/(\d+)")
 _SIGNED = {"ignore_unknown_options": True}  # so that -1 is a number, not an option
@@ -166,7 +166,7 @@ def revoke(path: str, record_id: str, namespace: str | None) -> None:
 
 
 def _find_record(memory: Memory, id_or_prefix: str) -> str:
-    """Return the id of the feedback, note or plain reward with this id, or of the only one whose id begins with it.
+    """Return the id of the feedback, note or bare reward with this id, or of the only one whose id begins with it.
 
     Unrevoked records go before revoked ones.
 
@@ -206,14 +206,14 @@ def _find_record(memory: Memory, id_or_prefix: str) -> str:
 def notes(path: str, episode_id: str | None, kind: str | None, quarantined: bool, namespace: str | None) -> None:
     """List notes on episodes: feedback, plans, reasoning.
 
-    Lists unrevoked notes, oldest first: plans, reasoning, the examples that prompts showed, and feedback; a plain
+    Lists unrevoked notes, oldest first: plans, reasoning, the examples that prompts showed, and feedback; a bare
     reward has the kind `reward`. Bodies are cut to a line; --json prints them whole. `revoke` takes the ids.
     """
 
     def query(memory: Memory) -> tuple[list[Note], list[Event], set[str]]:
         id_ = None if episode_id is None else str(find_episode(memory, episode_id).id)
         found = memory.notes(kind=kind, episode_id=id_, quarantined=quarantined)
-        rewards = _plain_rewards(memory, id_, quarantined=quarantined)
+        rewards = _bare_rewards(memory, id_, quarantined=quarantined)
         if found or kind is None or (kind == REWARD and rewards):
             return found, rewards if kind in (None, REWARD) else [], set()
         every = memory.notes(episode_id=id_, quarantined=quarantined)
@@ -244,7 +244,7 @@ def notes(path: str, episode_id: str | None, kind: str | None, quarantined: bool
     )
 
 
-def _plain_rewards(memory: Memory, episode_id: str | None, *, quarantined: bool) -> list[Event]:
+def _bare_rewards(memory: Memory, episode_id: str | None, *, quarantined: bool) -> list[Event]:
     """Return the unrevoked rewards that were given as a number, oldest first."""
     episodes, events = (frozenset(), frozenset()) if quarantined else memory.excluded_ids()
     return [
@@ -273,7 +273,7 @@ def note_text(note: Note) -> str:
 
 
 def _reward_text(event: Event) -> str:
-    """Return a plain reward as text, with its weight unless that is 1.
+    """Return a bare reward as text, with its weight unless that is 1.
 
     Example:
         >>> _reward_text(Event("v1", "e1", 0, -1.0, 2.0, "human", "ann", 0.0))
