@@ -60,7 +60,7 @@ def test_a_preset_is_made_with_its_settings_and_those_given(memory):
     assert isinstance(make_policy(ALONE, None), ModelAlone)
 
 
-def test_policies_that_cannot_be_made(memory):
+def test_invalid_policies_are_refused(memory):
     refused(UnknownNameError, "'default'", lambda: make_policy("defualt", memory))
     refused(UnknownNameError, "'base'", lambda: make_policy("bas", memory))
     refused(UnknownNameError, "seed", lambda: make_policy("", memory))
@@ -102,7 +102,7 @@ def test_a_local_model_is_read_exactly_as_asked(tmp_path):
     asyncio.run(close_reader(reader))
 
 
-def test_a_menu_is_chosen_for_what_shows_one_and_has_a_name():
+def test_a_menu_needs_the_method_exact_and_a_known_name():
     refused(InputError, "the method 'exact'", lambda: make_reader("local", method="label", menu="line"))
     refused(InputError, "line", lambda: make_reader("local", method="exact", menu="lines"))
 
@@ -124,7 +124,7 @@ def test_the_folder_of_the_answers_is_made_and_a_reader_is_closed(tmp_path):
     assert not (tmp_path / "new").exists()
 
 
-def test_readers_that_cannot_be_made(tmp_path):
+def test_invalid_readers_are_refused(tmp_path):
     refused(UnknownNameError, "'local'", lambda: make_reader("locl"))
     refused(UnknownNameError, "'openai'", lambda: make_reader("openia:gpt"))
     refused(ConfigError, "openai:MODEL", lambda: make_reader("openai"))

@@ -60,7 +60,7 @@ def test_another_file_can_be_named(folder):
         ("[memory", "settings must be in TOML"),
     ],
 )
-def test_settings_that_nothing_reads_are_refused(warm_python, folder, text, said):
+def test_unknown_settings_are_refused(warm_python, folder, text, said):
     (folder / "seasoned.toml").write_text(text)
     code, out, err = found(warm_python, folder)
     assert (code, out) == (2, "")

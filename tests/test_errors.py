@@ -47,26 +47,26 @@ def test_the_drawn_tree_is_the_class_tree():
 
 
 @pytest.mark.parametrize("cls", CLASSES, ids=lambda c: c.__name__)
-def test_what_is_drawn_in_parentheses_is_a_parent(cls):
+def test_builtins_drawn_in_parentheses_are_parents(cls):
     _, builtins, _ = drawn_tree()[cls.__name__]
     assert builtins <= {parent.__name__ for parent in cls.__bases__[1:]}
 
 
 @pytest.mark.parametrize("cls", [c for c in CLASSES if c is not SeasonedError], ids=lambda c: c.__name__)
-def test_every_error_says_when_it_happens(cls):
+def test_every_error_has_a_meaning_and_a_docstring(cls):
     _, _, meaning = drawn_tree()[cls.__name__]
     assert meaning
     assert cls.__doc__
     assert cls.__doc__ != SeasonedError.__doc__
 
 
-def test_the_public_list_is_sorted_and_whole():
+def test_the_public_list_is_sorted_and_complete():
     assert errors.__all__ == sorted(errors.__all__)
     assert {c.__name__ for c in CLASSES} | {"counted", "excerpt"} == set(errors.__all__)
 
 
 @pytest.mark.parametrize("cls", CLASSES, ids=lambda c: c.__name__)
-def test_an_error_says_value_rule_and_next_step(cls):
+def test_a_message_has_value_rule_and_next_step(cls):
     error = cls("k = 0", "k is at least 1", "Ask for one neighbour or more.")
     assert str(error) == "k = 0: k is at least 1. Ask for one neighbour or more."
     assert (error.seen, error.rule, error.next_step) == ("k = 0", "k is at least 1", "Ask for one neighbour or more.")
@@ -91,7 +91,7 @@ def test_an_error_survives_another_process(cls, protocol):
 
 
 @pytest.mark.parametrize(("name", "parents"), BUILTIN_PARENTS.items())
-def test_who_expects_the_builtin_catches_ours(name, parents):
+def test_errors_can_be_caught_as_their_builtins(name, parents):
     assert getattr(errors, name).__bases__[1:] == parents
 
 

@@ -47,7 +47,7 @@ def is_empty(module):
 
 
 @pytest.mark.parametrize("name", MODULES)
-def test_every_module_lists_what_it_offers(name):
+def test_every_module_lists_its_public_names(name):
     module = importlib.import_module(name)
     if is_empty(module):
         return
@@ -57,7 +57,7 @@ def test_every_module_lists_what_it_offers(name):
     assert [n for n in names if not hasattr(module, n)] == []
 
 
-def test_what_can_be_imported_is_what_is_listed():
+def test_importable_names_are_the_listed_ones():
     for name in seasoned.__all__:
         getattr(seasoned, name)
     found = {

@@ -95,7 +95,7 @@ def test_a_missing_extra_carries_its_install_line(install, line):
     assert isinstance(caught.value.__cause__, ModuleNotFoundError)
 
 
-def test_an_extra_that_lacks_something_itself_says_what(tmp_path, monkeypatch):
+def test_a_missing_module_of_an_extra_is_named(tmp_path, monkeypatch):
     (tmp_path / "seasoned_test_half.py").write_text("import seasoned_test_other_half\n")
     monkeypatch.syspath_prepend(tmp_path)
     with pytest.raises(MissingExtraError, match=r"seasoned_test_other_half.*seasoned\[heavy\]"):

@@ -99,7 +99,7 @@ def test_the_public_checks_run_in_a_notebook():
     asyncio.run(cell())
 
 
-def test_an_interrupt_ends_what_the_thread_does():
+def test_an_interrupt_cancels_the_tasks_of_the_thread():
     clock, begun = Clock(), threading.Event()
 
     def interrupt():

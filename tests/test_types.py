@@ -58,7 +58,7 @@ def ids(row):
 
 @pytest.mark.parametrize("name", ["state", "action"])
 @pytest.mark.parametrize(("value", "seen", "rule"), NOT_TEXT, ids=ids)
-def test_a_step_is_about_text(name, value, seen, rule):
+def test_state_and_action_must_be_text(name, value, seen, rule):
     refused(lambda: Step(**{"state": "s", "action": "a", name: value}), seen, rule)
 
 
@@ -136,7 +136,7 @@ def test_a_step_does_not_change():
 
 @pytest.mark.parametrize("name", ["task", "id", "final_state", "model", "policy", "arm", "subject"])
 @pytest.mark.parametrize(("value", "seen", "rule"), NOT_TEXT, ids=ids)
-def test_an_episode_is_about_text(name, value, seen, rule):
+def test_the_texts_of_an_episode_are_checked(name, value, seen, rule):
     if value is None and name != "task":
         assert getattr(Episode(**{"task": "t", "steps": [STEP], name: value}), name) is None
         return

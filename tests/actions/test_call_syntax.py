@@ -102,7 +102,7 @@ def test_canonical(text, canonical):
         "don't (  panic )",
     ],
 )
-def test_what_is_no_call_is_left_exactly_as_it_is(text):
+def test_text_that_is_no_call_is_unchanged(text):
     assert parse_call(text) is None
     assert canonical_call(text) == text
 
@@ -150,7 +150,7 @@ def test_many_hostile_characters_are_read_in_one_pass(kind, n):
 
 
 @pytest.mark.parametrize("text", ["", "  \n", None, 3, b"f(a)", "f('\ud800')"])
-def test_what_is_no_text_is_refused(text):
+def test_an_action_that_is_not_a_text_is_refused(text):
     with pytest.raises(InputError) as caught:
         canonical_call(text)
     assert caught.value.seen

@@ -41,7 +41,7 @@ def shapes(call: ToolAction) -> list[object]:
 
 
 @given(CALLS)
-def test_every_shape_has_one_text_and_comes_back_whole(call):
+def test_every_format_has_one_text_and_is_parsed_without_loss(call):
     for shape in shapes(call):
         assert canonical_tool_call(shape) == call.text
     back = parse_tool_call(call.text)
@@ -170,7 +170,7 @@ def nested(depth: int) -> dict[str, object]:
     ],
     ids=lambda call: str(type(call)) if not isinstance(call, str) else call[:40],
 )
-def test_what_is_no_tool_call_is_refused_with_a_reason(call):
+def test_an_invalid_tool_call_is_refused_with_the_rule(call):
     with pytest.raises(InputError) as caught:
         canonical_tool_call(call)
     assert caught.value.seen

@@ -136,7 +136,7 @@ def test_own_actions_can_be_taught():
         ("drag_and_drop(button \"Add to Cart\", 'a51')", InputError),
     ],
 )
-def test_what_cannot_be_resolved_is_an_error_not_a_guess(described, error):
+def test_an_unresolvable_element_is_an_error(described, error):
     with pytest.raises(error) as caught:
         resolve(described, SHOP)
     assert caught.value.rule
@@ -157,7 +157,7 @@ def test_a_close_name_is_suggested():
         ('click(row "r" #9)', "#1 to #4"),
     ],
 )
-def test_a_number_too_high_is_told_the_numbers_there_are(described, told):
+def test_a_number_too_high_gets_the_valid_numbers(described, told):
     page = SHOP | {f"r{n}": Element("row", "r") for n in range(4)}
     with pytest.raises(NotFoundError) as caught:
         resolve(described, page)
@@ -190,7 +190,7 @@ def test_an_id_that_is_not_on_the_page_is_not_found(action):
         ({}, {"arguments": {3: ("ref",)}}),
     ],
 )
-def test_what_is_no_page_is_refused(elements, options):
+def test_an_invalid_page_is_refused(elements, options):
     with pytest.raises(InputError) as caught:
         Page(elements, **options)
     assert caught.value.next_step

@@ -83,7 +83,7 @@ def test_no_evidence_gives_no_advantage_and_no_baseline(baseline):
     assert np.isnan(result.values).all()
 
 
-def test_evidence_about_other_actions_alone_shifts_nothing():
+def test_evidence_about_other_actions_only_shifts_nothing():
     seen = {"weights": [0, 0], "totals": [0, 0], "base_probs": [0.5, 0.5], "elsewhere": (3, 6)}
     assert estimate(AdvantageEstimator("base_policy"), **seen).baseline is None
     by_neighbors = estimate(AdvantageEstimator("neighbors"), **seen)

@@ -11,7 +11,7 @@ from seasoned.errors import InputError
 
 @settings(max_examples=60, deadline=None)
 @given(seed=st.integers(0, 2**32 - 1), n=st.integers(1, 60), d=st.integers(1, 40), k=st.integers(1, 8))
-def test_search_is_the_definition_whatever_was_added_replaced_and_removed(seed, n, d, k):
+def test_search_equals_the_definition_after_any_changes(seed, n, d, k):
     rng = np.random.default_rng(seed)
     index, kept, order = CosineIndex(d), {}, 0
     pool = rng.integers(-2, 3, size=(6, d)).astype(float)  # few vectors, so that many tie exactly
@@ -36,7 +36,7 @@ def test_search_is_the_definition_whatever_was_added_replaced_and_removed(seed, 
     assert len(index) == len(kept)
 
 
-def test_a_similarity_does_not_depend_on_what_else_is_stored():
+def test_a_similarity_does_not_depend_on_other_stored_vectors():
     rng = np.random.default_rng(0)
     vector, query = rng.standard_normal(384), rng.standard_normal(384)
     alone, crowded = CosineIndex(384), CosineIndex(384)
@@ -100,7 +100,7 @@ INDEX.add(["a"], [[1, 0]])
         (lambda: INDEX.search([1, 0, 0], 1), "(1, 3)"),
     ],
 )
-def test_what_cannot_be_compared_is_refused_and_nothing_changes(call, seen):
+def test_vectors_that_cannot_be_compared_are_refused_without_a_change(call, seen):
     with pytest.raises(InputError) as caught:
         call()
     assert seen in caught.value.seen

@@ -73,7 +73,7 @@ def test_a_ratio_is_of_sums_and_its_interval_holds_it():
 
 
 @pytest.mark.slow
-def test_the_interval_covers_the_truth_about_as_often_as_it_says():
+def test_the_coverage_of_the_interval_is_near_its_level():
     rng = np.random.default_rng(3)
     covered = 0
     for _ in range(200):
@@ -137,7 +137,7 @@ def test_failing_is_no_saving_where_successes_are_bought():
         lambda: break_even_interval(1.0, [1.0] * 12, [1.0] * 12, successes=([0] * 12, [1] * 12)),
     ],
 )
-def test_what_has_no_answer_is_refused(call):
+def test_input_without_an_answer_is_refused(call):
     with pytest.raises(InputError) as caught:
         call()
     assert all((caught.value.seen, caught.value.rule, caught.value.next_step))

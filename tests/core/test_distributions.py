@@ -143,7 +143,7 @@ def test_adding_none_changes_nothing(logits, mass):
 
 
 @pytest.mark.parametrize("n_added", [1, 2, 7])
-def test_added_candidates_alone_hold_all_the_mass(n_added):
+def test_added_candidates_without_others_have_all_the_mass(n_added):
     assert np.exp(mix_in([], n_added, 0.1)).tolist() == pytest.approx([1 / n_added] * n_added)
 
 

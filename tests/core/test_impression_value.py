@@ -68,7 +68,7 @@ def test_the_own_outcome_may_be_less_than_an_observation():
     assert (both.counts.tolist(), both.totals.tolist(), both.squares.tolist()) == ([2.5], [2.5], [5.5])
 
 
-def test_a_step_weighs_by_how_well_it_is_known_what_else_happens_there():
+def test_a_step_weighs_by_the_number_of_its_peers():
     rng = np.random.default_rng(3)
     for m in (1, 2, 5):
         drawn = rng.normal(size=(40_000, m + 1))
@@ -77,7 +77,7 @@ def test_a_step_weighs_by_how_well_it_is_known_what_else_happens_there():
         assert advantages == pytest.approx((drawn[:, 0] - drawn.mean(axis=1)) / weights)
 
 
-def test_equal_returns_differ_by_nothing_and_alone_nothing_is_known():
+def test_equal_returns_have_advantage_0_and_no_peers_weight_0():
     advantages, weights = advantages_over_peers([0.1, 0.1, 7.0], [(0.1 + 0.1 + 0.1) / 3, 0.1, math.nan], [3, 1, 0])
     assert (advantages.tolist(), weights.tolist()) == ([0.0, 0.0, 0.0], [0.75, 0.5, 0.0])
 
@@ -110,7 +110,7 @@ def test_nothing_is_known_of_nothing():
     assert (worth.values[0], worth.low[0], worth.high[0]) == (0.0, -math.inf, math.inf)
 
 
-def test_one_example_whose_outcomes_cancel_is_not_thought_to_be_known_exactly():
+def test_one_example_with_cancelling_outcomes_has_a_positive_variance():
     found = Observed(np.array([2.0]), np.array([0.0]), np.array([2.0]))
     worth = posterior_worth(found, derived_shrinkage(found))
     assert worth.low[0] < -0.5
@@ -130,7 +130,7 @@ def simulated(rng, n_examples, n_episodes):
     return worths, observed_impressions(*columns(rows), n_examples)
 
 
-def test_the_mean_of_what_followed_is_unbiased():
+def test_the_mean_advantage_is_unbiased():
     rng = np.random.default_rng(1)
     errors = []
     for _ in range(60):
@@ -177,7 +177,7 @@ def played(rng, n_examples, n_states, visits):
 
 @pytest.mark.slow
 @pytest.mark.parametrize(("n_examples", "n_states", "visits"), [(10, 6, 3), (20, 20, 3), (20, 10, 12), (10, 40, 2)])
-def test_intervals_hold_it_with_baselines_from_what_was_played_as_well(n_examples, n_states, visits):
+def test_intervals_cover_with_baselines_from_peers(n_examples, n_states, visits):
     rng = np.random.default_rng(4)
     inside, total, errors = 0, 0, []
     for _ in range(300):

@@ -100,7 +100,7 @@ def test_no_small_step_away_does_better(problem, beta, data):
 
 @PROPERTY
 @given(problems, betas, st.data())
-def test_what_a_rival_loses_is_its_kl_to_the_optimum(problem, beta, data):
+def test_the_loss_of_a_rival_is_its_kl_to_the_optimum(problem, beta, data):
     """`F(p*) - F(p) = KL(p || p*) / beta`: the optimum is unique, and this says how much it matters."""
     logits, advantages = problem
     weights = data.draw(st.lists(st.integers(0, 5), min_size=len(logits), max_size=len(logits)).filter(any))

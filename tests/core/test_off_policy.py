@@ -78,7 +78,7 @@ def test_the_behaviour_itself_is_worth_its_mean_return(played, gamma):
 
 @PROPERTY
 @given(st.lists(st.tuples(reward, ratio), min_size=8, max_size=20), st.floats(1e-3, 1e3))
-def test_one_step_episodes_have_one_value_whatever_the_scale_of_the_weights(steps, scale):
+def test_one_step_episodes_have_one_value_for_any_scale_of_the_weights(steps, scale):
     rewards, ratios = [[r] for r, _ in steps], [[rho] for _, rho in steps]
     scaled = [[rho * scale] for _, rho in steps]
     a, b = quick(sequence_value, rewards, ratios), quick(one_step_value, rewards, scaled)

@@ -60,7 +60,7 @@ def test_gamma_0_is_the_reward_itself(rewards):
 
 @PROPERTY
 @given(rewards_exact)
-def test_gamma_1_is_the_sum_of_what_remains(rewards):
+def test_gamma_1_is_the_sum_of_the_remaining_rewards(rewards):
     assert discounted_returns(rewards, 1.0).tolist() == [sum(rewards[t:]) for t in range(len(rewards))]
 
 
@@ -76,7 +76,7 @@ def test_is_linear_in_the_rewards(pairs, gamma, scale):
 
 @PROPERTY
 @given(rewards_exact, st.integers(0, 7), gammas_exact)
-def test_a_corrected_reward_moves_only_what_came_before_it(rewards, at, gamma):
+def test_a_corrected_reward_changes_only_returns_up_to_it(rewards, at, gamma):
     rewards = [*rewards, 0]
     at = min(at, len(rewards) - 1)
     corrected = [r + (1 if t == at else 0) for t, r in enumerate(rewards)]

@@ -44,7 +44,7 @@ def test_noise_is_the_mean_square_about_each_action_with_one_degree_of_prior():
     assert noise_variance(seen, spread=2.0) == (pytest.approx((4.0 + 2.0 + 6.0) / 4), 4.0)
 
 
-def test_what_differs_between_states_is_no_noise():
+def test_differences_between_states_are_not_noise():
     seen = summed({(0, 0): [0.0, 0.0, 0.0], (1, 0): [9.0, 9.0, 9.0]}, 1)
     assert noise_variance(seen, spread=1.0)[0] == pytest.approx(1.0 / 5)
 
@@ -174,14 +174,14 @@ def test_at_one_state_without_shrinkage_values_are_plain_means(returns):
 
 @PROPERTY
 @given(cell_tables, st.floats(0.1, 5), st.floats(-100, 100), st.integers(0, 3))
-def test_what_one_state_is_worth_does_not_move_differences_between_actions(table, kappa, raised, which):
+def test_the_level_of_a_state_does_not_change_differences_between_actions(table, kappa, raised, which):
     table, n_actions = relabelled(table)
     moved = {(s, a): [g + raised * (s == which) for g in returns] for (s, a), returns in table.items()}
     before, after = (additive_values(summed(t, n_actions), kappa, 1.0).q for t in (table, moved))
     np.testing.assert_allclose(after - after.mean(), before - before.mean(), atol=1e-7)
 
 
-def test_an_action_never_taken_beside_another_has_no_effect():
+def test_an_action_that_shares_no_state_with_another_has_no_effect():
     seen = summed({(0, 0): [5.0, 5.0], (1, 1): [1.0, 1.0]}, 2)
     q = additive_values(seen, 1.0, 1.0).q
     assert q[0] == pytest.approx(q[1])
@@ -251,7 +251,7 @@ def test_intervals_hold_the_true_advantage_as_often_as_they_say(levels, case):
     assert held > 0.93
 
 
-def test_intervals_are_somewhat_short_where_noise_is_all_and_visits_are_uneven():
+def test_intervals_undercover_slightly_with_much_noise_and_uneven_visits():
     """Noise nine times the scatter: the scatter itself is hardly known. A limit, written down."""
     held, _ = coverage(states=1, visits=40, level_sd=0.0, noise_sd=3.0)
     assert 0.87 < held < 0.93
@@ -262,7 +262,7 @@ def test_equal_actions_at_states_that_differ_are_seldom_called_clear():
     assert clear < 0.05
 
 
-def test_levels_are_found_beside_noise():
+def test_levels_are_found_in_noise():
     rng = np.random.default_rng(2)
     levels = rng.normal(0, 2.0, 400)
     seen = summed({(s, a): (levels[s] + rng.normal(0, 0.5, 3)).tolist() for s in range(400) for a in range(2)}, 2)
@@ -274,7 +274,7 @@ def test_levels_are_found_beside_noise():
     assert level_variance(summed({(0, 0): [1.0, 2.0], (0, 1): [9.0]}, 2), 0.5) == (0.0, math.inf)
 
 
-def test_without_shrinkage_an_action_never_taken_beside_another_is_not_known():
+def test_without_shrinkage_an_action_that_shares_no_state_is_not_estimable():
     seen = summed({(0, 0): [5.0, 5.1], (0, 1): [4.0, 4.1], (1, 2): [1.0, 1.1]}, 3)
     got = AdvantageEstimator("neighbors", "none", kappa=0.0, levels="own").estimate(
         seen, rows=np.arange(3), base_probs=np.full(3, 1 / 3), spread=1.0, rng=np.random.default_rng(0)

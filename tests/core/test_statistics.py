@@ -112,7 +112,7 @@ def test_the_same_seed_gives_the_same_interval(values, seed):
     assert interval(values, seed=seed) == interval(values, seed=seed)
 
 
-def test_another_seed_resamples_anew():
+def test_another_seed_draws_other_resamples():
     values = [float(i * i % 17) for i in range(12)]
     assert interval(values, seed=0) != interval(values, seed=1)
 
@@ -140,7 +140,7 @@ def test_runs_that_agree_leave_no_doubt(n):
 
 
 @pytest.mark.parametrize("n", [5, 10, 20])
-def test_it_covers_the_true_mean_as_often_as_it_says(n):
+def test_its_coverage_of_the_true_mean_is_its_level(n):
     """400 samples: the share that covers has a standard error of 1.1 %, the band is three of them."""
     rng = np.random.default_rng(20)
     samples = rng.normal(1.5, 2.0, size=(400, n))
@@ -166,7 +166,7 @@ def test_the_bootstrap_is_wider_than_plain_percentiles():
     [[], [1.0], 1.0, [[1.0, 2.0]], [1.0, math.nan], [1.0, math.inf]],
     ids=["none", "one", "scalar", "2d", "nan", "inf"],
 )
-def test_what_has_no_interval_is_refused(values):
+def test_runs_without_an_interval_are_refused(values):
     with pytest.raises(InputError) as caught:
         mean_interval(values)
     assert "shape" in caught.value.seen
@@ -316,7 +316,7 @@ def test_the_p_value_is_the_share_of_divisions_as_far_apart():
     assert permutation_p_value(first, second) == pytest.approx(as_far / len(divisions), abs=0.01)
 
 
-def test_false_alarms_are_as_rare_as_the_level_says():
+def test_the_rate_of_false_alarms_is_at_most_the_level():
     rng = np.random.default_rng(2)
     p = [
         permutation_p_value(x[:12], x[12:], permutations=199, seed=i)
@@ -355,7 +355,7 @@ def test_holm_by_hand():
 
 @PROPERTY
 @given(st.lists(st.floats(0, 1), min_size=1, max_size=8))
-def test_holm_rejects_what_its_step_down_rule_rejects(p):
+def test_holm_rejects_as_its_step_down_rule(p):
     """The definition: in ascending order, stop at the first p above level / (m - i)."""
     level = 0.05
     rejected = set()

@@ -210,7 +210,7 @@ def test_in_pieces_and_with_budgets_it_ends_where_all_at_once_does(rows, n_piece
 
 @PROPERTY
 @given(processes(), processes(), st.integers(0, 2**32 - 1))
-def test_what_is_cleared_and_added_anew_counts_as_if_it_had_always_been_so(old, new, seed):
+def test_cleared_and_added_transitions_count_like_new_ones(old, new, seed):
     rng = np.random.default_rng(seed)
     graph = filled(old, 0.8, 2.0)
     graph.converge(200)
@@ -407,7 +407,7 @@ def test_bad_input_is_refused_with_value_rule_and_next_step(name):
     assert all((caught.value.seen, caught.value.rule, caught.value.next_step))
 
 
-def test_what_was_refused_changed_nothing():
+def test_refused_input_changes_nothing():
     graph = ValueGraph(0.9, 1.0)
     with pytest.raises(InputError):
         graph.add([0, 1], [0, 0], [0.0, math.inf], [1, TERMINAL])

@@ -52,7 +52,7 @@ def test_public_checker_passes_our_embedders_and_detects_a_fault(tmp_path):
                 return rows[[0, 3, 2, 1]] if len(rows) == 4 else rows
             return {"length": rows * 2, "kind": rows.astype(np.float64), "few": rows[:-1]}[self.fault]
 
-    for fault, rule in {"length": "length 1", "kind": "float32", "order": "order", "few": "a text"}.items():
+    for fault, rule in {"length": "length 1", "kind": "float32", "order": "order", "few": "per text"}.items():
         Broken.fault = fault
         with pytest.raises(errors.InputError, match=rule):
             check_embedder(Broken())

@@ -34,7 +34,7 @@ def learn(memory: Memory, returns: dict[str, list[float]], state: str = STATE) -
 MIXED = {"pay": [1.0] * 9 + [0.0], "back": [0.0] * 10, "coupon": [1.0, 0.0] * 5, "help": [1.0, 1.0]}
 
 
-def test_lines_say_what_was_seen(memory):
+def test_lines_have_the_mean_returns_and_counts(memory):
     learn(memory, MIXED)
     advice = Advisor(memory).advise(STATE)
     head, *lines = advice.text.split("\n")
@@ -76,7 +76,7 @@ def test_the_advantages_are_those_of_jitrl_under_a_uniform_prior(memory, preset)
         {"pay": [1.0, 0.0] * 5 + [1.0], "back": [0.0, 1.0] * 5},  # no clear one
     ],
 )
-def test_what_is_not_known_is_not_said(memory, returns):
+def test_without_clear_evidence_there_is_no_line(memory, returns):
     learn(memory, returns)
     advice = Advisor(memory).advise(STATE)
     assert advice.text == ""
@@ -92,7 +92,7 @@ def test_the_evidence_asked_for_can_be_changed(memory):
     assert not Advisor(memory, min_neighbors=5).advise(STATE).prefer
 
 
-def test_only_what_can_be_done_is_spoken_of_in_the_caller_s_spelling(memory):
+def test_lines_are_about_candidates_in_the_caller_s_spelling(memory):
     learn(memory, MIXED)
     advice = Advisor(memory).advise(STATE, ["PAY", "coupon", "new"])
     assert [a.action for a in advice.prefer] == ["PAY"]
@@ -188,7 +188,7 @@ def test_an_action_that_is_shown_as_no_text_is_refused(memory, shown):
         Advisor(memory).advise(STATE, show=lambda action: shown)
 
 
-def test_it_says_what_it_is(memory):
+def test_the_name_has_the_preset(memory):
     assert Advisor(memory).name == "advice:default"
     assert Advisor(memory, preset="seed", k=3).name == "advice:seed+"
     assert isinstance(Advisor(memory).advise(STATE), Advice)

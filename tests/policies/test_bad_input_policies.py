@@ -152,7 +152,7 @@ def test_a_refusal_leaves_the_policy_as_it_was(memory):
     assert policy.decide("page", TWO, seed=1) == before
 
 
-def test_what_is_unusual_but_right_is_taken(memory):
+def test_unusual_valid_input_is_accepted(memory):
     policy = JitRL(memory)
     assert policy.decide("page", {"pay": np.float32(-1.0), "back": np.int64(0)}, seed=np.int64(3)).seed == 3
     assert policy.decide("page", {"pay": 5000.0, "back": -5000.0}, seed=2**70).action == "pay"

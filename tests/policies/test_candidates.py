@@ -33,7 +33,7 @@ def test_without_admissible_the_candidates_are_all_there_is(memory):
 
 @pytest.mark.parametrize("name", ["default", "seed"])
 @pytest.mark.parametrize("mass", [0.1, 0.4])
-def test_any_lets_memory_add_what_it_knows_at_the_memory_prior(memory, name, mass):
+def test_any_lets_memory_add_actions_at_the_memory_prior(memory, name, mass):
     decision = JitRL.preset(name, memory, memory_prior=mass).decide(CART, OWN, admissible="any", seed=0)
     assert set(decision.memory_only) == {"Dance (now)", "sing"}
     assert list(decision.probs)[:2] == ["pay", "back"]
@@ -49,7 +49,7 @@ def test_any_lets_memory_add_what_it_knows_at_the_memory_prior(memory, name, mas
 
 
 @pytest.mark.parametrize("kind", ["list", "tuple", "set", "dict"])
-def test_a_collection_names_what_may_be_added(memory, kind):
+def test_a_collection_has_the_actions_that_may_be_added(memory, kind):
     allowed = ["pay", "back", "  DANCE  (now)", "fly"]
     admissible = {"list": allowed, "tuple": tuple(allowed), "set": set(allowed), "dict": dict.fromkeys(allowed, 1)}
     decision = JitRL(memory).decide(CART, OWN, admissible=admissible[kind], seed=0)
@@ -80,7 +80,7 @@ def test_a_dropped_proposal_does_not_come_back_through_memory(memory):
     assert (decision.dropped, list(decision.probs)) == (("PAY",), ["back"])
 
 
-def test_only_what_memory_knows_may_be_left(memory):
+def test_the_only_admissible_actions_may_be_those_from_memory(memory):
     decision = JitRL(memory).decide(CART, OWN, admissible=["sing", "Dance (now)"], seed=0)
     assert decision.dropped == ("pay", "back")
     assert decision.base_probs == pytest.approx({"sing": 0.5, "Dance (now)": 0.5})
@@ -114,7 +114,7 @@ def test_too_little_evidence_adds_nothing_and_still_drops(memory):
         policy.decide(CART, OWN, admissible=["sing"])
 
 
-def test_a_policy_can_be_told_to_add_nothing(memory):
+def test_memory_actions_can_be_switched_off(memory):
     decision = JitRL(memory, memory_actions=False).decide(CART, OWN, admissible="any", seed=0)
     assert (decision.mode, list(decision.probs), decision.memory_only) == ("memory", ["pay", "back"], ())
 
@@ -144,7 +144,7 @@ def test_two_spellings_of_one_action_are_refused(memory, candidates, admissible)
     st.sets(st.sampled_from("abcdef")),
     st.floats(0.01, 0.99),
 )
-def test_the_union_holds_what_is_admissible_at_the_right_mass(outcomes, proposed, admissible, mass):
+def test_the_candidates_are_the_admissible_actions_with_the_right_mass(outcomes, proposed, admissible, mass):
     with Memory.open(":memory:") as memory:
         memory.add_many([Episode("t", [Step(CART, action, reward)]) for action, reward in outcomes])
         kept = [a for a in proposed if a in admissible]
@@ -166,7 +166,7 @@ def test_the_union_holds_what_is_admissible_at_the_right_mass(outcomes, proposed
         assert decision.base_probs[action] == pytest.approx((mass if kept else 1.0) / len(added))
 
 
-def test_the_model_alone_samples_or_takes_its_likeliest_action():
+def test_the_base_policy_samples_or_takes_its_most_likely_action():
     model = {"a": math.log(0.6), "b": math.log(0.4)}
     sampled = [ModelAlone().decide(CART, model, seed=seed).action for seed in range(400)]
     assert 0.5 < sampled.count("a") / 400 < 0.7

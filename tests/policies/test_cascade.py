@@ -54,7 +54,7 @@ def test_the_chance_that_all_agree_is_summed_over_all_outcomes(weights, samples)
     assert len(probs) ** (1 - samples) - 1e-9 <= sample_agreement(probs, samples) <= 1 + 1e-9
 
 
-def test_drawn_samples_agree_as_often_as_the_exact_chance_says():
+def test_drawn_samples_agree_with_the_exact_probability():
     reading = PriorReading(Prior({"a": math.log(0.8), "b": math.log(0.2)}), Usage())
     agreed = [reading_agreement(reading, 3, seed=0, question=(str(n),)).value == 1.0 for n in range(1000)]
     assert sum(agreed) / 1000 == pytest.approx(sample_agreement([0.8, 0.2], 3), abs=4 * 0.5 / 1000**0.5)
@@ -63,7 +63,7 @@ def test_drawn_samples_agree_as_often_as_the_exact_chance_says():
 
 
 @pytest.mark.parametrize("probs", [[], [0.5, 0.6], [1.5, -0.5]])
-def test_what_is_no_distribution_is_refused(probs):
+def test_probabilities_that_are_no_distribution_are_refused(probs):
     with pytest.raises(InputError):
         sample_agreement(probs, 3)
 
@@ -120,14 +120,14 @@ def test_votes_are_the_samples_themselves(answers, agreement, decider, value):
     assert reading.usage.calls == 4 + (decider == "teacher")
 
 
-def test_one_candidate_asks_nobody_for_more():
+def test_one_candidate_is_decided_by_the_student():
     student, teacher = pair((1.0,))
     with Memory.open(":memory:") as memory:
         reading = read(CascadeReader(student, teacher, min_evidence=3, memory=memory), ["wait"])
     assert (reading.prior.decided_by, teacher.asked) == ("student", 0)
 
 
-def test_little_evidence_asks_the_teacher_and_spares_the_student():
+def test_with_little_evidence_only_the_teacher_is_called():
     student, teacher = pair((0.99, 0.01))
     with Memory.open(":memory:") as memory:
         cascade = CascadeReader(student, teacher, min_evidence=2.5, memory=memory, threshold=0.5)
@@ -152,7 +152,7 @@ def test_little_evidence_asks_the_teacher_and_spares_the_student():
         assert read(guarded).prior.evidence == pytest.approx(likeness)
 
 
-def test_memory_shifts_whoever_decided_and_the_decision_says_who():
+def test_memory_shifts_the_decider_s_policy_and_the_decision_names_the_decider():
     with Memory.open(":memory:") as memory:
         for n in range(4):
             memory.add(Episode("eat", [Step(STATE, "open fridge" if n % 2 else "wait", float(n % 2))]))
@@ -179,7 +179,7 @@ def test_a_teacher_that_fails_is_an_error_and_its_cost_unknown():
 
 
 @pytest.mark.parametrize("min_evidence", [0, 1])
-def test_the_student_stands_in_only_where_that_was_chosen_and_it_is_recorded(min_evidence):
+def test_the_student_replaces_a_failed_teacher_only_on_request(min_evidence):
     student, teacher = pair(teacher_error=DOWN)
     with Memory.open(":memory:") as memory:
         cascade = CascadeReader(student, teacher, on_teacher_error="student", min_evidence=min_evidence, memory=memory)
@@ -203,7 +203,7 @@ def test_a_student_without_an_answer_is_an_error_or_a_disagreement():
         read(CascadeReader(student, teacher, on_student_error="teacher"))
 
 
-def test_a_callers_mistake_is_nobodys_failure():
+def test_an_input_error_is_not_counted_as_a_failure():
     student = LabelReader(ScriptedLLM(lambda request: {"A": -0.7, "B": -0.7}, "small"))
     with pytest.raises(InputError):
         read(CascadeReader(student, student, on_teacher_error="student", on_student_error="teacher"), [])

@@ -86,7 +86,7 @@ def test_the_neighbors_are_listed_with_similarity_and_return(memory):
     assert "3 stored steps at 2 distinct states" in decision.explain()
 
 
-def test_it_says_why_it_abstained(memory):
+def test_the_reason_of_an_abstention_is_given(memory):
     remember(memory, ("pay", 1.0))
     decision = JitRL(memory).decide(CART, EVEN, seed=0)
     text = decision.explain()
@@ -113,7 +113,7 @@ def test_thumbs_on_the_one_action_that_was_tried_say_that_they_teach_nothing(mem
     assert compared.advantages["back"] > 0 > compared.advantages["pay"]
 
 
-def test_an_action_that_others_were_tried_beside_is_compared_with_them(memory):
+def test_actions_tried_at_one_state_are_compared(memory):
     """In the `seed` rule V is the mean of all neighbours, those included that are no candidates now."""
     remember(memory, ("pay", -1.0), ("pay", -1.0), ("sing", 1.0))
     decision = JitRL.preset("seed", memory).decide(CART, EVEN, seed=0)
@@ -121,7 +121,7 @@ def test_an_action_that_others_were_tried_beside_is_compared_with_them(memory):
     assert ONLY_ONE not in decision.reason
 
 
-def test_the_model_alone_explains_itself_too():
+def test_a_decision_of_the_base_policy_is_explained():
     text = ModelAlone().decide(CART, EVEN, seed=0).explain()
     assert "no memory" in text
     assert "0.5000" in text
@@ -193,7 +193,7 @@ def test_a_prior_is_recorded_and_explained(memory, n_stored):
         assert policy.decide(CART, dict(prior), seed=0).prior is None
 
 
-def test_a_recorded_decision_stores_what_it_was_drawn_from(memory):
+def test_a_recorded_decision_stores_its_policy(memory):
     prior = Prior(EVEN, model="tiny-1")
     with memory.episode("t") as episode:
         decision = JitRL(memory).decide(CART, prior, seed=0)

@@ -48,7 +48,7 @@ def best(memory, recall=None, goal="couch"):
     return [(one.episode_id, round(one.similarity, 3)) for one in found]
 
 
-def test_what_shares_no_word_is_found_by_what_it_means(memory):
+def test_a_text_without_a_common_word_is_found_by_meaning(memory):
     assert best(memory) == []
     by_meaning = VectorRecall(memory, embedder())
     assert best(memory, by_meaning) == [("e0", 1.0)]
@@ -86,7 +86,7 @@ def test_plans_and_reasonings_are_found_too(memory):
         }
 
 
-def test_what_comes_later_is_taken_in_and_nothing_is_embedded_twice(memory, tmp_path):
+def test_later_episodes_are_indexed_and_no_text_is_embedded_twice(memory, tmp_path):
     model = embedder()
     source = VectorRecall(memory, CachedEmbedder(model, tmp_path / "v.db"))
     assert best(memory, source)[0][0] == "e0"
@@ -101,7 +101,7 @@ def test_what_comes_later_is_taken_in_and_nothing_is_embedded_twice(memory, tmp_
     assert again.spent.calls == 0
 
 
-def test_without_a_cache_a_recall_embeds_the_query_alone(memory):
+def test_a_recall_without_a_cache_embeds_only_the_query(memory):
     model = embedder()
     source = VectorRecall(memory, model)
     source.recall(RecallQuery({"goal": "couch", "observation": "truck"}))
@@ -110,7 +110,7 @@ def test_without_a_cache_a_recall_embeds_the_query_alone(memory):
     assert (model.spent.calls, model.spent.prompt_tokens) == (before.calls + 1, before.prompt_tokens + 2)
 
 
-def test_what_is_gone_is_never_recalled(memory):
+def test_erased_and_excluded_episodes_are_never_recalled(memory):
     source = VectorRecall(memory, embedder())
     memory.add(Episode("sofa", [Step("sofa", "click(mine)", 1.0)], id="mine", subject="ada"))
     memory.add(Episode("couch", [Step("couch", "click(broken)", 1.0)], id="broken", ending="aborted"))
@@ -172,7 +172,7 @@ def test_a_plan_that_came_to_count_late_is_found_behind_many_that_do_not(memory)
     assert [moment.place for moment in source.recall(RecallQuery({"plan": "furniture"})).moments] == [("e0", 0)]
 
 
-def test_what_the_memory_refuses_is_refused_and_a_model_that_fails_is_an_error(memory):
+def test_bad_queries_and_failing_embedders_are_errors(memory):
     source = VectorRecall(memory, embedder())
     for texts in ({}, {"colour": "red"}, {"goal": " "}):
         with pytest.raises(InputError):
@@ -239,7 +239,7 @@ def test_a_text_that_the_embedder_refuses_is_left_out_and_the_others_are_found(m
         Examples(memory, recall=source).retrieve(ExampleQuery("couch " * 50, observation="sofa " * 60))
 
 
-def test_the_embedder_reads_what_the_memory_stores():
+def test_the_embedder_gets_redacted_texts():
     read = []
 
     def spying(text):

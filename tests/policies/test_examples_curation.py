@@ -91,7 +91,7 @@ def test_the_credit_of_a_step_is_shared_by_all_that_its_notes_name(memory):
     assert found["e0"].n_observed == pytest.approx(1.5**2 / 1.25 + 3 / 4)
 
 
-def test_what_did_harm_ranks_last_though_it_worked_itself(memory):
+def test_a_harmful_example_ranks_last_although_it_succeeded(memory):
     harmful(memory)
     examples = Examples(memory)
     assert [one.episode_id for one in examples.ranking()] == ["good", "bad"]
@@ -101,7 +101,7 @@ def test_what_did_harm_ranks_last_though_it_worked_itself(memory):
     assert (first.episode_id, first.n_shown) == ("good", 12)
 
 
-def test_what_worked_stays_a_model_where_showing_it_did_nothing_and_none_where_it_surely_did_harm(memory):
+def test_an_example_without_effect_stays_a_model_and_a_harmful_one_does_not(memory):
     harmful(memory)
     examples = Examples(memory, k=5)
     play(memory, "idle", 1.0, action="wait")
@@ -125,7 +125,7 @@ def test_feedback_that_comes_late_moves_the_value(memory):
     assert by_id(examples.values())["good"].value < before
 
 
-def test_pruning_retires_what_is_surely_worse_and_can_be_taken_back(memory):
+def test_pruning_retires_harmful_examples_and_can_be_revoked(memory):
     harmful(memory)
     examples = Examples(memory, k=5)
 
@@ -151,7 +151,7 @@ def values(examples, query=None):
     return [(one.place, one.value, one.low, one.high, one.n_shown) for one in found]
 
 
-def test_a_reward_that_comes_after_somebody_looked_counts_at_once(memory):
+def test_a_late_reward_counts_at_once(memory):
     for id_, action, reward in (("e0", "pay", 1.0), ("e1", "back", 0.0), ("e2", "wait", 0.9)):
         play(memory, id_, reward, action=action)
     live = Examples(memory)
@@ -169,7 +169,7 @@ def test_a_reward_that_comes_after_somebody_looked_counts_at_once(memory):
 
 
 @pytest.mark.parametrize("resumed", [10, 30])
-def test_a_run_that_is_resumed_retrieves_what_an_unbroken_one_does(resumed):
+def test_a_resumed_run_retrieves_the_same_examples_as_an_unbroken_one(resumed):
     def run(breaks):
         rng, seen = random.Random(3), []
         with Memory.open(":memory:", gamma=0.9) as memory:
@@ -190,7 +190,7 @@ def test_a_run_that_is_resumed_retrieves_what_an_unbroken_one_does(resumed):
     assert run((resumed,)) == unbroken
 
 
-def test_what_an_episode_that_does_not_count_claims_to_have_shown_changes_nothing(memory):
+def test_impressions_in_untrusted_episodes_do_not_count(memory):
     for id_, action, reward in (("e0", "pay", 1.0), ("e1", "back", 0.0), ("e2", "wait", 0.9), ("e3", "back", 0.2)):
         memory.add(Episode("t", [Step(STATE, action, 0.0)], id_))
         memory.feedback(id_, reward, source="tests")
@@ -209,7 +209,7 @@ def test_what_an_episode_that_does_not_count_claims_to_have_shown_changes_nothin
     assert "steal" in {one.action for one in Examples(memory).retrieve(ExampleQuery("t", observation=STATE))}
 
 
-def test_a_task_that_is_left_out_says_nothing_of_what_was_shown_in_it_either(memory):
+def test_impressions_in_an_excluded_task_do_not_count(memory):
     play(memory, "e0", 1.0, action="pay", task="other")
     play(memory, "e1", 0.0, action="back", task="other")
 
@@ -240,7 +240,7 @@ def test_an_episode_that_showed_two_of_a_kind_is_one_observation(memory):
     assert (found.counts.tolist(), n_shown) == ([1.0], [2])
 
 
-def test_what_was_shown_counts_for_its_kind_though_another_stands_for_it_now(memory):
+def test_impressions_count_for_every_step_of_the_pair(memory):
     play(memory, "one", 0.9, action="pay")
     for number in range(6):
         play(memory, f"s{number}", 0.0, ["one"], action="look")
@@ -253,7 +253,7 @@ def test_what_was_shown_counts_for_its_kind_though_another_stands_for_it_now(mem
     assert n_shown == [6, 0]
 
 
-def test_what_is_retired_stays_away_when_others_of_its_kind_crowd_it_out(memory):
+def test_a_retired_pair_stays_retired_outside_of_the_pool(memory):
     play(memory, "e0", 0.8, action="pay")
     play(memory, "back", 0.0, action="back")
     memory.note("e0", "retired", {}, step=0, source="curation")
@@ -292,7 +292,7 @@ def test_a_retired_example_takes_its_clones_with_it(memory):
     assert [example.action for example in found] == ["buy"]
 
 
-def test_what_was_shown_is_followed_and_what_was_taken_back_is_not_counted(memory):
+def test_new_impressions_count_and_revoked_ones_do_not(memory):
     play(memory, "e0", 1.0)
     play(memory, "e1", 0.0)
     examples = Examples(memory)
@@ -326,7 +326,7 @@ def test_an_example_that_is_gone_is_not_listed(memory):
     assert [one.episode_id for one in examples.values()] == ["e0"]
 
 
-def test_where_nothing_is_alike_an_outcome_says_nothing(memory):
+def test_without_peers_an_outcome_has_no_weight(memory):
     play(memory, "alone", 5.0, state="a page like no other")
     play(memory, "s0", 1.0, ["alone"], state="nor is this")
     [one] = Examples(memory).values()

@@ -53,7 +53,7 @@ def test_the_least_rejected_is_no_model_until_the_feedback_is_revoked(memory):
     assert shown(memory) == {("imitate", "bad", 0)}
 
 
-def test_it_is_feedback_that_bars_and_not_what_the_environment_took(memory):
+def test_feedback_rejects_a_step_and_environment_rewards_do_not(memory):
     play(memory, "short", -1.0)
     play(memory, "long", -1.0, -1.0)
     assert shown(memory) == {("imitate", "short", 0)}
@@ -86,7 +86,7 @@ def test_a_step_is_barred_by_its_own_sum_or_by_that_from_it_on(memory, said, mod
     assert shown(memory, purpose="plan") == ({("imitate", "e", 0)} if 0 in models else set())
 
 
-def test_where_one_try_was_rejected_another_stands_for_the_same_action(memory):
+def test_another_step_represents_an_action_with_a_rejected_step(memory):
     for id_, reward in (("dear", 3.0), ("cheap", 1.0)):
         play(memory, id_, reward, action="pay")
     play(memory, "none", -1.0)
@@ -103,7 +103,7 @@ def test_a_source_in_quarantine_bars_nothing(memory):
     assert shown(memory) == {("imitate", "good", 0)}
 
 
-def test_what_was_rejected_is_nobody_s_best(memory):
+def test_a_rejected_step_is_not_the_best_of_its_pair(memory):
     for id_, reward in (("good", 1.0), ("better", 3.0)):
         play(memory, id_, reward)
         play(memory, f"after {id_}", 0.0)
@@ -133,7 +133,7 @@ class Erased:
         return self._memory.step_feedback(episode_ids, **options)
 
 
-def test_what_is_erased_meanwhile_is_no_model(memory):
+def test_an_episode_erased_meanwhile_is_not_a_model(memory):
     memory.add(Episode("buy a lamp", [Step(CART, "pay", 1.0)], "e", subject="ann"))
     memory.feedback("e", 1.0)
     assert shown(memory) == {("imitate", "e", 0)}
@@ -179,7 +179,7 @@ def windows(memory, **options):
     return {(one.kind, one.step): ([step for _, step in one.places], one.action) for one in found}
 
 
-def test_the_window_of_a_model_ends_before_what_was_rejected(memory):
+def test_the_window_of_a_model_ends_before_rejected_steps(memory):
     play(memory, "e", 5.0, 5.0, 5.0)
     assert windows(memory) == {("imitate", 1): ([0, 1, 2], "e 1")}
     before = memory.feedback("e", -1.0, 0, author="a")
@@ -201,7 +201,7 @@ def test_the_window_of_a_model_ends_before_what_was_rejected(memory):
         ({0: -1.0, 2: 2.0}, False),  # approved, but it is the first step that is shown
     ],
 )
-def test_a_plan_is_a_model_if_the_whole_is_not_rejected_and_nor_is_what_is_shown(memory, said, is_model):
+def test_a_plan_is_a_model_if_neither_the_episode_nor_its_first_step_is_rejected(memory, said, is_model):
     play(memory, "e", 5.0, 5.0, 5.0)
     memory.note("e", "plan", {"text": "go and pay"})
     for step, reward in said.items():
@@ -210,7 +210,7 @@ def test_a_plan_is_a_model_if_the_whole_is_not_rejected_and_nor_is_what_is_shown
     assert [(one.kind, one.places) for one in found] == ([("imitate", (("e", 0),))] if is_model else [])
 
 
-def test_what_was_said_of_many_episodes_is_read_at_once_and_through_indexes(memory):
+def test_feedback_on_many_episodes_is_read_in_one_indexed_query(memory):
     for id_ in ("said", "other", "silent"):
         play(memory, id_, 1.0, 1.0)
     memory.feedback("said", -1.0, 1, weight=0.5)

@@ -54,7 +54,7 @@ def test_a_key_that_a_moment_lacks_counts_as_0(memory):
     assert found.similarity == pytest.approx((1.0 + 0.0 + 1.0 + 0.0) / 4)
 
 
-def test_a_moment_is_found_by_its_reasoning_alone(memory):
+def test_a_moment_is_found_by_its_reasoning(memory):
     for number in range(40):
         one(memory, "wait", 0.0, state=f"page:cart {number} a b c", task=f"other {number}")
     with memory.episode("fetch mail") as episode:
@@ -64,7 +64,7 @@ def test_a_moment_is_found_by_its_reasoning_alone(memory):
     assert ("imitate", "open letter") in shown(Examples(memory), query)
 
 
-def test_what_was_committed_since_or_elsewhere_is_found_and_what_was_taken_away_is_not(tmp_path):
+def test_later_commits_are_found_and_erased_episodes_are_not(tmp_path):
     path = tmp_path / "memory.db"
     query = ExampleQuery("sort the mail", plan="unread first")
     with Memory.open(path) as memory, Memory.open(path) as other:
@@ -184,7 +184,7 @@ def test_plans_of_the_same_course_are_clones_however_they_are_worded(memory):
 
 
 @pytest.mark.parametrize("tries", [(3, 1), (1, 3), (6, 7), (10, 3)])
-def test_two_ways_that_earn_the_same_are_both_models_whatever_their_sums_round_to(memory, tries):
+def test_two_actions_with_equal_returns_are_both_models(memory, tries):
     """The mean of n times 0.7 is 0.7, though the sum of n floats over n need not be."""
     for action, n in zip(("pay", "buy"), tries, strict=True):
         for _ in range(n):
@@ -192,7 +192,7 @@ def test_two_ways_that_earn_the_same_are_both_models_whatever_their_sums_round_t
     assert sorted(shown(Examples(memory))) == [("imitate", "buy"), ("imitate", "pay")]
 
 
-def test_the_best_at_the_very_state_goes_before_what_only_reads_alike(memory):
+def test_the_best_action_at_the_same_state_precedes_similar_states(memory):
     """Beside a good rival an action is worth little above the baseline there; elsewhere one without is worth all."""
     one(memory, "pay", 1.0)
     one(memory, "wait", 0.9)
@@ -219,7 +219,7 @@ def test_at_most_so_many_of_one_episode_and_of_one_task(memory):
     assert len(Examples(memory, k=4, per_task=1).retrieve(query)) == 1
 
 
-def test_diversity_prefers_the_less_alike(memory):
+def test_diversity_prefers_less_similar_examples(memory):
     one(memory, "pay", 1.0, state="a b c d e f")
     one(memory, "pay", 1.0, state="a b c d e x", id_="twin")
     one(memory, "buy", 1.0, state="a b c y z w", id_="other")
@@ -231,7 +231,7 @@ def test_diversity_prefers_the_less_alike(memory):
 # ------------------------------------------------------------------------------- provenance
 
 
-def test_what_was_aborted_is_not_shown(memory):
+def test_aborted_episodes_are_not_shown(memory):
     one(memory, "pay", 1.0, ending="aborted")
     assert shown(Examples(memory)) == []
 
@@ -313,7 +313,7 @@ def test_nothing_in_a_text_passes_for_a_heading_or_a_turn(memory):
 
 
 @pytest.mark.parametrize("budget", [40, 80, 120, 200, 400, 1000])
-def test_the_budget_holds_whatever_the_examples_are(memory, budget):
+def test_the_budget_holds_for_any_examples(memory, budget):
     for number in range(6):
         steps = [Step(f"{CART} {'word ' * 40 * (i + number)}", f"do {number}", 1.0) for i in range(3)]
         memory.add(Episode("t", steps))
@@ -322,7 +322,7 @@ def test_the_budget_holds_whatever_the_examples_are(memory, budget):
     assert bool(found) == (budget >= 80)
 
 
-def test_a_prompt_ends_with_the_best_and_says_a_goal_once(memory):
+def test_a_prompt_ends_with_the_best_example_and_names_a_goal_once(memory):
     for action, reward, task in (("pay", 1.0, "buy a lamp"), ("wait", 0.0, "buy a bed"), ("buy", 0.9, "buy a bed")):
         one(memory, action, reward, task=task)
     found = Examples(memory, avoid=True, keys={"goal": 1, "observation": 9}, diversity=0.0).retrieve(
@@ -352,7 +352,7 @@ def test_a_budget_counts_with_the_tokeniser_that_is_given(memory):
     assert len(render(found).split()) <= 60
 
 
-def test_what_is_cut_says_so_and_what_was_done_is_not_maimed(memory):
+def test_shortened_examples_are_marked_and_actions_are_not_cut(memory):
     one(memory, "click the third link " * 3, 1.0, state="page " + "long text " * 200)
     [cut] = Examples(memory, budget_tokens=90).retrieve(ExampleQuery("t", observation="page text"))
     [whole] = Examples(memory, budget_tokens=5000, text_chars=10_000).retrieve(
@@ -404,7 +404,7 @@ def test_no_control_token_that_we_know_gets_into_a_prompt(memory, mark):
     assert mark not in prompt
 
 
-def test_other_brackets_are_left_alone(memory):
+def test_other_brackets_are_unchanged(memory):
     one(memory, "click [12] <a href> if x < 3 and [disabled]", 1.0)
     assert "click [12] <a href> if x < 3 and [disabled]" in render(
         Examples(memory).retrieve(ExampleQuery("t", observation=CART))
@@ -414,7 +414,7 @@ def test_other_brackets_are_left_alone(memory):
 # ------------------------------------------------------------------------------- as a prompt memory
 
 
-def test_what_was_shown_in_another_task_is_known_where_the_episode_began_and_never_silently_missed(memory):
+def test_examples_of_a_started_asyncio_task_are_known_and_missing_ones_are_an_error(memory):
     one(memory, "pay", 1.0, id_="e1")
     knowledge = ExampleMemory(Examples(memory))
 
@@ -437,7 +437,7 @@ def test_what_was_shown_in_another_task_is_known_where_the_episode_began_and_nev
         asyncio.run(play(CART, begun=False))
 
 
-def test_a_prompt_memory_says_what_it_showed(memory):
+def test_a_prompt_memory_returns_the_shown_steps(memory):
     one(memory, "pay", 1.0, id_="e1")
     knowledge = ExampleMemory(Examples(memory))
     assert knowledge.last_shown == ()
@@ -506,14 +506,14 @@ def walk(memory, last="take coin", reward=1.0, **fields):
 
 
 @pytest.mark.parametrize("room", ROOMS)
-def test_a_memory_of_successes_alone_shows_each_room_its_own_step(memory, room):
+def test_a_memory_of_successes_shows_each_room_its_own_step(memory, room):
     for _ in range(6):  # the nearer to the end, the less is discounted: no reason against the first step
         walk(memory)
     first = Examples(memory, window=0).retrieve(ExampleQuery("get coin", observation=room))[0]
     assert (first.state, first.kind) == (room, "imitate")
 
 
-def test_beside_rivals_the_mean_at_the_state_decides_and_not_what_others_earn_elsewhere(memory):
+def test_with_rivals_the_baseline_is_the_mean_at_the_state(memory):
     for action, reward in (("slow", 0.4), ("quick", 0.6)):
         one(memory, action, reward)
     for number in range(5):
@@ -531,7 +531,7 @@ def test_without_rivals_a_return_above_0_is_enough_once_such_returns_are_known(m
     assert kinds == {"good": "imitate", "better": "imitate", "useless": "avoid"}
 
 
-def test_where_no_return_is_above_0_only_comparing_tells(memory):
+def test_without_returns_above_0_successes_are_found_by_comparison(memory):
     one(memory, "short way", -3.0)
     one(memory, "long way", -13.0, state=f"{CART} gift")
     assert shown(Examples(memory, k=9, keys={"observation": 1})) == [("imitate", "short way")]

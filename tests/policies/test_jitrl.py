@@ -138,7 +138,7 @@ def test_beta_zero_changes_nothing_and_adds_nothing(shop, name):
     assert decision.kl_nats == pytest.approx(0.0, abs=1e-12)
 
 
-def test_at_beta_zero_the_same_seed_draws_what_the_model_alone_draws(shop):
+def test_at_beta_zero_the_draws_are_those_of_the_base_policy(shop):
     silent, alone = JitRL(shop, beta=0.0), ModelAlone()
     for seed in range(50):
         assert silent.decide(CART, THREE, seed=seed).action == alone.decide(CART, THREE, seed=seed).action
@@ -157,7 +157,7 @@ def test_a_constant_added_to_all_logits_changes_nothing(shop, name, constant):
 
 @pytest.mark.parametrize("n_stored", [0, 1, 2])
 @pytest.mark.parametrize("name", ["default", "seed"])
-def test_too_little_evidence_leaves_the_model_as_it_is_and_says_why(memory, name, n_stored):
+def test_with_too_little_evidence_the_base_policy_decides_with_a_reason(memory, name, n_stored):
     singles(memory, *[("pay", 5.0)] * n_stored)
     decision = JitRL.preset(name, memory).decide(CART, {"pay": 1.0, "back": 3.0}, admissible="any", seed=0)
     odds = math.exp(2.0)
@@ -209,12 +209,12 @@ def test_seeds_and_steps_draw_apart_and_by_the_probabilities(shop, varies):
     assert (draws[4].seed, draws[4].step) == ((4, 5) if varies == "seed" else (5, 4))
 
 
-def test_without_a_seed_every_call_draws_anew(shop):
+def test_without_a_seed_every_call_draws_differently(shop):
     policy = JitRL(shop)
     assert len({policy.decide(CART, THREE).action for _ in range(200)}) > 1
 
 
-def test_argmax_takes_the_best_action_whatever_the_seed(shop):
+def test_argmax_takes_the_best_action_for_any_seed(shop):
     policy = JitRL.preset("seed", shop, selection="argmax", exploration=None)
     for seed in range(20):
         decision = policy.decide(CART, THREE, seed=seed)
@@ -286,7 +286,7 @@ def test_the_guard_decides_as_if_the_task_had_never_been_stored(memory, name):
 # ------------------------------------------------------------------------------- it learns
 
 
-def test_it_learns_a_bandit_that_the_model_alone_never_does():
+def test_it_learns_a_bandit_and_the_base_policy_does_not():
     arms = {f"arm {i}": (1.0 if i == 3 else 0.0) for i in range(5)}
     uniform = dict.fromkeys(arms, 0.0)
     first, last = [], []
@@ -321,7 +321,7 @@ def corridor(policy, memory, run, n_episodes, n_rooms=5, limit_steps=10):
     return scores
 
 
-def test_it_learns_a_corridor_that_the_model_alone_walks_at_random():
+def test_it_learns_a_corridor_and_the_base_policy_walks_at_random():
     learned, alone = [], []
     for run in range(4):
         with Memory.open(":memory:") as memory:
@@ -367,7 +367,7 @@ def test_a_cap_is_refused_where_it_would_not_hold(shop, settings):
         JitRL.preset("released-web", shop, max_kl_nats=0.1)
 
 
-def test_only_what_is_clear_counts_if_so_asked(memory):
+def test_with_clear_only_unclear_advantages_are_0(memory):
     singles(memory, *[("pay", reward) for reward in (1.0, 0.9, 1.1, 1.0, 0.95) * 4])
     singles(memory, *[("back", reward) for reward in (0.0, 0.1, -0.1, 0.05) * 4], ("wait", 0.6), ("wait", 0.4))
     all_of_it = JitRL(memory).decide(CART, THREE, seed=0)

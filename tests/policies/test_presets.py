@@ -43,7 +43,7 @@ def recorded(decision):
         ("released-web", 2**31 - 1, "steps", 0.8, 0.1, "action_means", "max", 1.0, 1, "argmax", (1.0, 0.05, "zero")),
     ],
 )
-def test_the_presets_are_what_their_sources_say(
+def test_the_presets_have_the_settings_of_their_sources(
     name, k, unit, threshold, gamma, baseline, scale, beta, min_neighbors, selection, bonus
 ):
     preset = PRESETS[name]
@@ -147,7 +147,7 @@ def test_snippet(memory):
     assert decision.memory_only == ()
 
 
-def test_snippet_without_memories_takes_what_the_model_likes_best(memory):
+def test_snippet_with_an_empty_memory_takes_the_most_likely_action(memory):
     decision = JitRL.preset("snippet", memory).decide(CART, THREE, seed=0)
     assert decision.probs == pytest.approx({"pay": 0.25, "back": 0.25, "wait": 0.5})
     assert (decision.action, decision.baseline, decision.n_steps) == ("wait", None, 0)
@@ -235,7 +235,7 @@ def test_default_does_not_care_about_the_unit_of_reward(memory):
     assert other.scale == pytest.approx(100 * one.scale)
 
 
-def test_default_does_not_forget_what_it_learned_as_visits_agree(memory):
+def test_default_keeps_its_preference_as_visits_concentrate(memory):
     """With a baseline weighted by visits the advantage of an action always taken vanishes; ours stays."""
     singles(memory, ("back", 0.0), ("back", 0.0), *[("pay", 1.0)] * 98)
     even = {"pay": 0.0, "back": 0.0}
@@ -265,7 +265,7 @@ def test_paper_games(memory):
     assert lucky.explored == pytest.approx({"wait": 1.0})
 
 
-def test_paper_gives_what_only_memory_knows_the_logit_0(memory):
+def test_paper_gives_added_actions_the_logit_0(memory):
     singles(memory, ("help", 1.0), ("pay", 1.0))
     sure = {"pay": math.log(0.9), "back": math.log(0.1)}
     decision = JitRL.preset("paper-web", memory, exploration=NEVER).decide(CART, sure, admissible="any", seed=0)
@@ -298,7 +298,7 @@ def test_released_lets_a_sliver_override_the_model(memory):
     assert ours.probs["pay"] > 0.97
 
 
-def test_released_counts_what_it_invented_in_its_baseline(memory):
+def test_released_counts_exploration_values_in_its_baseline(memory):
     singles(memory, ("pay", 1.0), ("pay", 1.0), ("pay", 1.0), ("back", 0.0))
     never = ExplorationBonus(1.0, 0.0, otherwise="zero")
     decision = JitRL.preset("released-web", memory, exploration=never).decide(CART, THREE, seed=0)
@@ -339,7 +339,7 @@ def test_the_beta_of_released_games_grows_with_the_episodes(memory, episodes, be
     assert JitRL.preset("released-games", memory).decide(CART, THREE, seed=0).beta == pytest.approx(beta)
 
 
-def test_released_games_adds_what_earned_something_at_probability_0(memory):
+def test_released_games_adds_actions_with_positive_returns_at_probability_0(memory):
     singles(memory, ("help", 1.0), ("cry", -1.0), ("pay", 0.5))
     never = ExplorationBonus(1.0, 0.0, otherwise="zero")
     policy = JitRL.preset("released-games", memory, exploration=never)

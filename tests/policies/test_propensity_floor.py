@@ -36,7 +36,7 @@ def decided(rows, **overrides):
         return JitRL(memory, **{**PLAIN, **overrides}).decide("page", EVEN, seed=0)
 
 
-def test_states_at_which_an_action_was_likely_do_not_speak_for_it():
+def test_states_where_an_action_was_likely_do_not_raise_its_value():
     # Plain means: a (4 + 11) / 5 = 3, b (0 + 40) / 5 = 8.
     wrong = decided(CONFOUNDED)
     assert wrong.values == {"a": pytest.approx(3.0), "b": pytest.approx(8.0)}
@@ -62,7 +62,7 @@ def test_neither_do_the_times_at_which_it_was_likely():
     assert decided(rows, propensity_floor=0.05).values == {"a": pytest.approx(5.0), "b": pytest.approx(6.0)}
 
 
-def test_without_propensities_the_frequencies_stand_in_and_the_decision_says_so():
+def test_missing_propensities_are_replaced_by_frequencies_and_reported():
     found = decided([(s, a, g, None) for s, a, g, _ in CONFOUNDED], propensity_floor=0.05)
     assert found.advantages["a"] == pytest.approx(0.5)
     assert "10 of the steps have no propensity, which was estimated" in found.reason
@@ -116,7 +116,7 @@ def test_no_propensity_however_small_weighs_more_than_the_floor_allows():
     assert decided(rows, propensity_floor=0.5).values["a"] == pytest.approx(1 / 11)
 
 
-def test_what_truncation_leaves_of_the_bias_is_bounded():
+def test_the_bias_after_truncation_is_bounded():
     """With m(s) = min(1, b(s) / floor): at most (1 - mean m) / mean m times the largest distance from the mean."""
     # `a` is worth 0 and 10 on two pages seen 50 times each, and was taken at rates 0.5 and 0.02.
     rows = [

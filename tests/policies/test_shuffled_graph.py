@@ -56,7 +56,7 @@ def outcomes():
     return found
 
 
-def test_its_values_are_those_of_the_graph_in_which_what_followed_is_shuffled(memory):
+def test_its_values_are_those_of_the_shuffled_graph(memory):
     """Which step lends to which is seen in the returns, all different; then every step is stored with what it got."""
     steps = outcomes()
     shown = ShuffledReturns(memory, seed=3).evidence(EvidenceQuery("a", **ASKED))
@@ -174,7 +174,7 @@ def test_the_task_left_out_is_left_out(memory):
     assert np.isfinite(kept.totals).all()
 
 
-def test_it_follows_what_is_set_aside_and_brought_back(memory):
+def test_it_follows_quarantines_and_releases(memory):
     placebo = ShuffledReturns(memory, seed=1)
 
     def ask():
@@ -187,7 +187,7 @@ def test_it_follows_what_is_set_aside_and_brought_back(memory):
     assert ask().totals.tolist() == whole.totals.tolist()
 
 
-def test_an_empty_memory_knows_nothing_and_what_a_graph_cannot_have_is_refused():
+def test_an_empty_memory_has_no_evidence_and_bad_settings_are_refused():
     with Memory.open(":memory:") as memory:
         placebo = ShuffledReturns(memory, seed=0)
         assert placebo.evidence(EvidenceQuery("a", **ASKED, backup=BACKUP)).n_steps == 0

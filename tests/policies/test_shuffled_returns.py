@@ -113,7 +113,7 @@ def test_each_step_carries_one_return_of_the_memory_and_each_is_used_once(distin
 # ------------------------------------------------------------------------------- what changes, and when
 
 
-def test_a_step_keeps_its_wrong_return_whatever_is_asked(distinct):
+def test_a_step_has_the_same_shuffled_return_in_every_query(distinct):
     placebo = ShuffledReturns(distinct, seed=1)
     whole = total_by_action(everything(placebo))
     for room in range(3):
@@ -128,7 +128,7 @@ def test_the_seed_decides_the_permutation(distinct):
     assert all(other != one for other in others)
 
 
-def test_equal_memories_are_shuffled_alike(distinct):
+def test_equal_memories_are_shuffled_equally(distinct):
     with Memory.open(":memory:", gamma=0.5) as copy:
         copy.import_lines(distinct.export())
         assert total_by_action(everything(ShuffledReturns(copy, 4))) == total_by_action(
@@ -170,7 +170,7 @@ def test_over_seeds_a_strong_signal_averages_to_nothing(memory):
 
 
 @pytest.mark.parametrize("unit", ["steps", "states"])
-def test_what_it_says_by_state_adds_up_to_what_it_says_by_action(memory, unit):
+def test_sums_by_state_add_up_to_sums_by_action(memory, unit):
     rng = np.random.default_rng(1)
     states = ["room one lamp", "room one lamp on", "room one", "hall"]
     memory.add_many(

@@ -66,12 +66,12 @@ def test_of_sets_it_is_plain_jaccard(a, b):
     assert multiset_jaccard(dict.fromkeys(a, 1), dict.fromkeys(b, 1)) == jaccard(a, b)
 
 
-def test_masks_come_first():
+def test_masks_are_applied_before_counting():
     encoder = TokenEncoder(masks=[NUMBERS], multiset=True)
     assert encoder.features("12 of 40") == {"<*>", "<*>\t2", "of"}
 
 
-def test_the_identity_says_so_and_the_default_is_unchanged():
+def test_the_identity_has_the_setting_and_the_default_is_unchanged():
     assert TokenEncoder().identity == TokenEncoder(multiset=False).identity == "tokens/v1"
     assert TokenEncoder(multiset=True).identity == 'tokens/v1 {"multiset":true}'
     template = TemplateEncoder("{nouns}", tokens=TokenEncoder(multiset=True))
@@ -81,6 +81,6 @@ def test_the_identity_says_so_and_the_default_is_unchanged():
 
 
 @pytest.mark.parametrize("value", [None, 1, 0, "yes"])
-def test_a_multiset_is_asked_for_plainly(value):
+def test_multiset_must_be_a_bool(value):
     with pytest.raises(InputError, match=r"multiset = .*: multiset must be True or False"):
         TokenEncoder(multiset=value)

@@ -184,7 +184,7 @@ def test_filling(template, values, text):
     assert Template(template).fill(values) == text
 
 
-def test_a_template_encoder_sees_only_what_the_template_says():
+def test_a_template_encoder_encodes_only_the_filled_template():
     encoder = TemplateEncoder(
         "[State: {nouns}] [Action: {recent_verbs}] total:{total}",
         {"total": PatternMatch(r"total (\d+)", Buckets((10, 20)))},

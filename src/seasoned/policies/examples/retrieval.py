@@ -15,7 +15,7 @@ from seasoned.checks import (
     check_whole,
 )
 from seasoned.core import check_gamma
-from seasoned.errors import InputError, NotFoundError, excerpt
+from seasoned.errors import InputError, NotFoundError
 from seasoned.policies.examples.curation import Curation
 from seasoned.policies.examples.diversity import select_diverse
 from seasoned.policies.examples.example import Example
@@ -172,10 +172,7 @@ class Examples(Curation):
             InputError: the query is not an ExampleQuery; a value breaks its rule; none of its keys counts; or the
                 budget does not hold the heading.
         """
-        if not isinstance(query, ExampleQuery):
-            raise InputError(
-                f"query = {excerpt(query)}", "examples are looked for by a ExampleQuery", "Pass ExampleQuery(goal=...)."
-            )
+        check_instance("query", query, ExampleQuery, next_step="Pass ExampleQuery(goal=...).")
         texts = {key: text for key, text in query.texts(purpose).items() if self._weights.get(key, 0.0) > 0.0}
         if not texts:
             raise InputError(
