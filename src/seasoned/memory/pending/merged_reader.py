@@ -9,7 +9,7 @@ from seasoned.memory.index.jaccard import JaccardIndex
 from seasoned.memory.reading.reader import EvidenceRow, Reader, StepCell
 from seasoned.memory.stores.base import Store
 from seasoned.memory.stores.sqlite_schema import STEP_BITS
-from seasoned.memory.values.task_filter import Outside
+from seasoned.memory.values.task_filter import TaskFilter
 from seasoned.types import Experience
 
 __all__ = ["LayerIndex", "MergedReader", "Ranked", "nearest"]
@@ -35,18 +35,18 @@ class MergedReader(Reader):
         self.over = over
         self._first_visit = last + 1 << STEP_BITS
 
-    def visits_of(self, steps: Collection[tuple[str, int]], outside: Outside) -> dict[int, StepCell]:
+    def visits_of(self, steps: Collection[tuple[str, int]], task_filter: TaskFilter) -> dict[int, StepCell]:
         """Return the live steps among these, by visit."""
-        return super().visits_of(steps, outside) | self.over.visits_of(steps, outside)
+        return super().visits_of(steps, task_filter) | self.over.visits_of(steps, task_filter)
 
-    def recent_visits(self, set_id: int, limit: int, outside: Outside) -> list[int]:
+    def recent_visits(self, set_id: int, limit: int, task_filter: TaskFilter) -> list[int]:
         """Return the latest live visits to a distinct state, latest first."""
-        new = self.over.recent_visits(set_id, limit, outside)
-        return new if len(new) == limit else new + super().recent_visits(set_id, limit - len(new), outside)
+        new = self.over.recent_visits(set_id, limit, task_filter)
+        return new if len(new) == limit else new + super().recent_visits(set_id, limit - len(new), task_filter)
 
-    def latest_visits(self, set_ids: Sequence[int], outside: Outside) -> dict[int, int]:
+    def latest_visits(self, set_ids: Sequence[int], task_filter: TaskFilter) -> dict[int, int]:
         """Return the latest live visit to each distinct state that is not left out; states without one are missing."""
-        return super().latest_visits(set_ids, outside) | self.over.latest_visits(set_ids, outside)
+        return super().latest_visits(set_ids, task_filter) | self.over.latest_visits(set_ids, task_filter)
 
     def experiences(self, view_id: int, visits: Sequence[int]) -> dict[int, tuple[Experience, int]]:
         """Return each visit's experience and the key of its action."""

@@ -11,7 +11,7 @@ import numpy.typing as npt
 
 from seasoned.memory.reading.reader import EvidenceRow, Reader
 from seasoned.memory.stores.sqlite_schema import STEP_BITS
-from seasoned.memory.values.task_filter import Outside
+from seasoned.memory.values.task_filter import TaskFilter
 from seasoned.types import Floats, StateSums
 
 __all__ = ["ActionSums", "PropensityRow", "effective_sums", "propensity_rows", "sum_rows", "weigh_row"]
@@ -71,7 +71,7 @@ def sum_rows(rows: Sequence[EvidenceRow], ranked: Sequence[int]) -> ActionSums:
 
 
 def propensity_rows(
-    reader: Reader, view_id: int, set_ids: Sequence[int], *, floor: float, outside: Outside, by_episode: bool
+    reader: Reader, view_id: int, set_ids: Sequence[int], *, floor: float, task_filter: TaskFilter, by_episode: bool
 ) -> tuple[list[PropensityRow], int]:
     """Return rows with the weights `1 / max(propensity, floor)`, and how many steps have no stored propensity.
 
@@ -96,9 +96,9 @@ def propensity_rows(
         f"JOIN episode ON episode.namespace_id = step.namespace_id AND ordinal = step.visit >> {STEP_BITS} "
         "JOIN action ON action.namespace_id = step.namespace_id AND action.id = action_id "
         "JOIN value ON value.namespace_id = step.namespace_id AND view_id = ? AND value.visit = step.visit "
-        f"WHERE step.namespace_id = ? AND live{outside.condition} AND set_id IN {{values}}) AS taken "
+        f"WHERE step.namespace_id = ? AND live{task_filter.condition} AND set_id IN {{values}}) AS taken "
         f"GROUP BY {group} ORDER BY {group}",
-        (view_id, reader.namespace_id, *outside.values),
+        (view_id, reader.namespace_id, *task_filter.values),
         set_ids,
         _RatioRow,
     )

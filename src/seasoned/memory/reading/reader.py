@@ -19,7 +19,7 @@ from seasoned.memory.values.encoder_mismatch import excerpts_at_difference
 from seasoned.memory.values.events import Event
 from seasoned.memory.values.ranking import LATEST_FIRST
 from seasoned.memory.values.selection import Quarantine, Selection
-from seasoned.memory.values.task_filter import Outside
+from seasoned.memory.values.task_filter import TaskFilter
 from seasoned.types import Episode, Experience, Step
 
 __all__ = ["EvidenceRow", "LatestStep", "Reader", "StepCell", "StoredEpisode", "check_same_encoder"]
@@ -214,7 +214,7 @@ class Reader:
 
     # ------------------------------------------------------------------------------------------ experiences
 
-    def visits_of(self, steps: Collection[tuple[str, int]], outside: Outside) -> dict[int, StepCell]:
+    def visits_of(self, steps: Collection[tuple[str, int]], task_filter: TaskFilter) -> dict[int, StepCell]:
         """Return the live steps among these, given as (episode id, step), by visit.
 
         A step that is not stored, or of the excluded task, is missing.
@@ -223,8 +223,8 @@ class Reader:
             ordinals: dict[str, int] = dict(
                 self._store.execute_in(
                     "SELECT id, ordinal FROM episode INDEXED BY episode_by_id WHERE namespace_id = ? AND ordinal >= 0"
-                    f"{outside.condition} AND id IN {{values}}",
-                    (self._ns, *outside.values),
+                    f"{task_filter.condition} AND id IN {{values}}",
+                    (self._ns, *task_filter.values),
                     sorted({id_ for id_, _ in steps}),
                 )
             )
@@ -241,31 +241,31 @@ class Reader:
         )
         return {row.visit: row for row in rows}
 
-    def recent_visits(self, set_id: int, limit: int, outside: Outside) -> list[int]:
+    def recent_visits(self, set_id: int, limit: int, task_filter: TaskFilter) -> list[int]:
         """Return the latest live visits to a distinct state, latest first."""
         # Without statistics SQLite prefers the primary key, and reads every step of the namespace.
-        if outside:
-            sql = f"{_VISITS} {_JOINS['id']}{_AT_SET}{outside.condition} {LATEST_FIRST} LIMIT ?"
-            rows = self._rows(sql, self._ns, set_id, *outside.values, limit)
+        if task_filter:
+            sql = f"{_VISITS} {_JOINS['id']}{_AT_SET}{task_filter.condition} {LATEST_FIRST} LIMIT ?"
+            rows = self._rows(sql, self._ns, set_id, *task_filter.values, limit)
         else:
             rows = self._rows(_RECENT_VISITS, self._ns, set_id, limit)
         return decode_ints(self._store.path, "visit", rows)
 
-    def latest_visits(self, set_ids: Sequence[int], outside: Outside) -> dict[int, int]:
+    def latest_visits(self, set_ids: Sequence[int], task_filter: TaskFilter) -> dict[int, int]:
         """Return the latest live visit outside of the excluded task to each distinct state that has one."""
         rows = self._decoded_in(
             _SetVisit,
             f"SELECT id, (SELECT step.visit FROM step INDEXED BY step_by_set {_JOINS['id']}"
             "WHERE step.namespace_id = feature_set.namespace_id AND step.set_id = feature_set.id AND live"
-            f"{outside.condition} {LATEST_FIRST} LIMIT 1) "
+            f"{task_filter.condition} {LATEST_FIRST} LIMIT 1) "
             "FROM feature_set WHERE namespace_id = ? AND id IN {values}",
-            (*outside.values, self._ns),
+            (*task_filter.values, self._ns),
             set_ids,
         )
         return {row.set_id: row.visit for row in rows if row.visit is not None}
 
     def latest_steps(
-        self, view_id: int, n_at: Mapping[int, int], key: Literal["key_id", "id"], *, outside: Outside, most: int
+        self, view_id: int, n_at: Mapping[int, int], key: Literal["key_id", "id"], *, task_filter: TaskFilter, most: int
     ) -> dict[int, list[LatestStep]]:
         """Return the latest live steps at some distinct states, the latest first.
 
@@ -276,13 +276,13 @@ class Reader:
             outside: which task is excluded.
             most: at most so many steps of one state.
         """
-        joins = "".join(join for name, join in _JOINS.items() if name == key or (name == "id" and outside))
+        joins = "".join(join for name, join in _JOINS.items() if name == key or (name == "id" and task_filter))
         select = (
             f"SELECT set_id, step.visit, {_LATEST_COLUMN[key]}, return_ FROM step INDEXED BY step_by_set "
             f"{joins}JOIN value ON value.namespace_id = step.namespace_id AND view_id = ? AND value.visit = step.visit "
-            f"WHERE step.namespace_id = ? AND live{outside.condition} AND set_id IN {{values}} {LATEST_FIRST}"
+            f"WHERE step.namespace_id = ? AND live{task_filter.condition} AND set_id IN {{values}} {LATEST_FIRST}"
         )
-        values = (view_id, self._ns, *outside.values)
+        values = (view_id, self._ns, *task_filter.values)
         row_type = _LATEST_ROW[key]
         rows = self._decoded_in(row_type, select, values, [set_id for set_id, n in n_at.items() if n <= most])
         for set_id, n in n_at.items():
@@ -327,8 +327,8 @@ class Reader:
             set_ids,
         )
 
-    def evidence_outside(
-        self, view_id: int, set_ids: Sequence[int], outside: Outside, *, by_episode: bool
+    def filtered_evidence(
+        self, view_id: int, set_ids: Sequence[int], task_filter: TaskFilter, *, by_episode: bool
     ) -> list[EvidenceRow]:
         """Return the evidence at some distinct states without the steps of the excluded task.
 
@@ -342,7 +342,7 @@ class Reader:
             by_episode: where steps are summed, one row for each episode, so that the caller can apply a decay; else
                 the ordinal is that of the last episode.
         """
-        if not outside:
+        if not task_filter:
             return self.evidence(view_id, set_ids)
         sql = (
             "SELECT set_id, key_id, count(*), count(*), sum(return_), sum(return_ * return_), "
@@ -350,10 +350,10 @@ class Reader:
             f"JOIN episode ON episode.namespace_id = step.namespace_id AND ordinal = step.visit >> {STEP_BITS} "
             "JOIN action ON action.namespace_id = step.namespace_id AND action.id = action_id "
             "JOIN value ON value.namespace_id = step.namespace_id AND view_id = ? AND value.visit = step.visit "
-            f"WHERE step.namespace_id = ? AND live{outside.condition} AND set_id IN {{values}} "
+            f"WHERE step.namespace_id = ? AND live{task_filter.condition} AND set_id IN {{values}} "
         )
         group = "set_id, key_id, ordinal" if by_episode else "set_id, key_id"
-        values = (view_id, self._ns, *outside.values)
+        values = (view_id, self._ns, *task_filter.values)
         return self.sums(f"{sql} GROUP BY {group} ORDER BY {group}", values, set_ids, EvidenceRow)
 
     def sums(self, sql: str, parameters: tuple[Any, ...], set_ids: Sequence[int], row_type: type[_Row]) -> list[_Row]:

@@ -21,7 +21,7 @@ from seasoned.memory.retrieval.retriever import Retriever
 from seasoned.memory.stores.base import Store
 from seasoned.memory.stores.sqlite_schema import MAX_STEPS, STEP_BITS
 from seasoned.memory.values.corruption import decode, decoding
-from seasoned.memory.values.task_filter import Outside
+from seasoned.memory.values.task_filter import TaskFilter
 from seasoned.protocols import StateEncoder
 from seasoned.types import Ending, Experience, RecallQuery, StepRef, normalize_action
 from seasoned.types.recall import Moment, Recall
@@ -116,8 +116,8 @@ class RecallEngine:
         observation = texts.get("observation")
         features = None if observation is None else self._encoder.features(observation)
         with self.caught_up_view(gamma) as view_id:
-            outside = Outside(exclude_task)
-            matches = {} if features is None else self._nearest_visits(view_id, features, pool, outside)
+            task_filter = TaskFilter(exclude_task)
+            matches = {} if features is None else self._nearest_visits(view_id, features, pool, task_filter)
             n_episodes = max(1, pool // 4) if matches and not query.whole else pool
             ordinals = self._tasks.nearest(texts["goal"], n_episodes, exclude_task) if "goal" in texts else []
             if "plan" in texts:
@@ -139,24 +139,24 @@ class RecallEngine:
             others = list({visit: None for visit in visits if visit not in matches})
             rows = self._store.execute_in(f"{_SETS} AND visit IN {{values}}", (self._ns,), others)
             matches |= self._match(decode(self._store.path, rows, _StepSet), features)
-            moments = self._moments(view_id, texts, dict(sorted(matches.items())), outside, whole=query.whole)
+            moments = self._moments(view_id, texts, dict(sorted(matches.items())), task_filter, whole=query.whole)
             sql = "SELECT max(mean) FROM distribution WHERE namespace_id = ? AND view_id = ?"
             means = self._store.execute(sql, (self._ns, view_id)).fetchall()
             [(highest,)] = decode(self._store.path, means, _Mean)
             return Recall(self._with_feedback_totals(moments) if query.with_feedback_totals else moments, highest)
 
-    def _nearest_visits(self, view_id: int, features: frozenset[str], pool: int, outside: Outside) -> Matches:
+    def _nearest_visits(self, view_id: int, features: frozenset[str], pool: int, task_filter: TaskFilter) -> Matches:
         """Return at most `pool` visits to the distinct states most similar to the observation.
 
         Of each action at a state: the visits with the highest and the lowest return, among the latest 256 visits.
         """
-        nearest = [pair for pair in self._retriever.nearest_sets(features, pool, 0.0, outside) if pair[1] > 0.0]
+        nearest = [pair for pair in self._retriever.nearest_sets(features, pool, 0.0, task_filter) if pair[1] > 0.0]
         n_at = dict.fromkeys((set_id for set_id, _ in nearest), 0)
         for row in self._reader.evidence(view_id, sorted(n_at)):
             n_at[row.set_id] += row.n_steps
 
         def latest(n_there: dict[int, int]) -> dict[int, list[LatestStep]]:
-            return self._reader.latest_steps(view_id, n_there, "key_id", outside=outside, most=MAX_VISITS)
+            return self._reader.latest_steps(view_id, n_there, "key_id", task_filter=task_filter, most=MAX_VISITS)
 
         latest_at = latest({set_id: n for set_id, n in n_at.items() if n <= MAX_AT_ONE})
         visits: Matches = {}
@@ -207,7 +207,7 @@ class RecallEngine:
         return {visit: (near, set_id) for (visit, _, set_id), near in zip(rows, similar.tolist(), strict=True)}
 
     def _moments(
-        self, view_id: int, texts: Mapping[str, str], matches: Matches, outside: Outside, *, whole: bool
+        self, view_id: int, texts: Mapping[str, str], matches: Matches, task_filter: TaskFilter, *, whole: bool
     ) -> tuple[Moment, ...]:
         visits, retired = list(matches), self._retired_pairs(whole=whole)
         found = self._reader.experiences(view_id, visits)
@@ -217,7 +217,7 @@ class RecallEngine:
             list({visit >> STEP_BITS for visit in visits}),
         )
         episodes = {row.ordinal: row for row in decode(self._store.path, rows, _EpisodeRow)}
-        totals = self._action_totals(view_id, list({set_id for _, set_id in matches.values()}), outside)
+        totals = self._action_totals(view_id, list({set_id for _, set_id in matches.values()}), task_filter)
         active = self._notes.at([(seen.episode_id, seen.step) for seen, _ in found.values()])
         query = {key: self._features(text) for key, text in texts.items() if key != "observation"}
 
@@ -247,10 +247,10 @@ class RecallEngine:
         return tuple(moments)
 
     def _action_totals(
-        self, view_id: int, set_ids: list[int], outside: Outside
+        self, view_id: int, set_ids: list[int], task_filter: TaskFilter
     ) -> dict[tuple[int, int], tuple[int, float]]:
         """Return the number of steps and the total return by distinct state and action."""
-        rows = self._reader.evidence_outside(view_id, set_ids, outside, by_episode=False)
+        rows = self._reader.filtered_evidence(view_id, set_ids, task_filter, by_episode=False)
         return {(row.set_id, row.key_id): (row.n_steps, row.total) for row in rows}
 
     def _with_feedback_totals(self, moments: tuple[Moment, ...]) -> tuple[Moment, ...]:

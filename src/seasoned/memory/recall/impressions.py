@@ -14,7 +14,7 @@ from seasoned.memory.recall.note_index import NoteIndex
 from seasoned.memory.stores.base import Store
 from seasoned.memory.stores.sqlite_schema import STEP_BITS
 from seasoned.memory.values.corruption import decoding
-from seasoned.memory.values.task_filter import Outside
+from seasoned.memory.values.task_filter import TaskFilter
 from seasoned.types import ShownBody, StepRef
 from seasoned.types.impression import Impression, PeerComparison
 
@@ -220,7 +220,7 @@ class ImpressionIndex:
             sorted(visit for visit in visits if visit in set_of),
         )
         sets = sorted({set_of[visit] for visit, _ in returns})
-        evidence = self._reader.evidence_outside(view_id, sets, Outside(task), by_episode=False)
+        evidence = self._reader.filtered_evidence(view_id, sets, TaskFilter(task), by_episode=False)
         counts: dict[int, int] = dict.fromkeys(sets, 0)
         totals: dict[int, float] = dict.fromkeys(sets, 0.0)
         for row in evidence:
@@ -243,7 +243,7 @@ class ImpressionIndex:
         n_at: Counter[int] = Counter()
         for row in self._reader.evidence(view_id, sorted(set(set_of.values()))):
             n_at[row.set_id] += row.n_steps
-        latest = self._reader.latest_steps(view_id, n_at, "id", outside=Outside(task), most=most)
+        latest = self._reader.latest_steps(view_id, n_at, "id", task_filter=TaskFilter(task), most=most)
         return {
             at[visit]: [(id_, return_) for other, id_, return_ in latest[set_id] if other != visit]
             for visit, set_id in set_of.items()

@@ -21,7 +21,7 @@ from seasoned.memory.stores.base import Store, Version
 from seasoned.memory.stores.sqlite_schema import STEP_BITS
 from seasoned.memory.values.corruption import damaged
 from seasoned.memory.values.ranking import rank_key
-from seasoned.memory.values.task_filter import Outside
+from seasoned.memory.values.task_filter import TaskFilter
 from seasoned.memory.values.text_limits import check_size
 from seasoned.memory.writing.episode_writer import Writer
 from seasoned.protocols import StateEncoder
@@ -187,7 +187,7 @@ class Retriever:
 
     # ------------------------------------------------------------------------------------------ neighbours
 
-    def nearest_sets(self, features: frozenset[str], k: int, threshold: float, outside: Outside) -> Ranked:
+    def nearest_sets(self, features: frozenset[str], k: int, threshold: float, task_filter: TaskFilter) -> Ranked:
         """Return the k most similar distinct states, of those with a live step outside of the excluded task."""
         tokens = self.tokens_of(features)
         latest: dict[int, int] = {}
@@ -196,10 +196,10 @@ class Retriever:
         while True:
             found = self._index.search(tokens, n_features=len(features), k=wanted, threshold=threshold)
             found = self._overlay.nearest(found, features, tokens, k=wanted, threshold=threshold)
-            if not outside:
+            if not task_filter:
                 return found
             # The index knows the latest visit of any task; ties are broken by the latest one outside of the task.
-            latest |= self._merged.latest_visits([set_id for set_id, _ in found if set_id not in known], outside)
+            latest |= self._merged.latest_visits([set_id for set_id, _ in found if set_id not in known], task_filter)
             known.update(set_id for set_id, _ in found)
             rest = [pair for pair in found if pair[0] in latest]
             if len(found) < wanted or (len(rest) >= k and rest[k - 1][1] > found[-1][1]):
@@ -210,21 +210,23 @@ class Retriever:
         """Return the numbers of those of these features that are stored."""
         return [self._token_of[feature] for feature in features if feature in self._token_of]
 
-    def _visits_at(self, sets: Ranked, limit: int, outside: Outside) -> list[Visit]:
+    def _visits_at(self, sets: Ranked, limit: int, task_filter: TaskFilter) -> list[Visit]:
         """Return at most `limit` visits to these distinct states, most similar first, then latest first."""
         visits: list[Visit] = []
         for position, (set_id, similarity) in enumerate(sets):
             if len(visits) >= limit and similarity < sets[position - 1][1]:
                 break
-            recent = self._merged.recent_visits(set_id, limit, outside)
+            recent = self._merged.recent_visits(set_id, limit, task_filter)
             visits += [Visit(visit, similarity, set_id) for visit in recent]
         visits.sort(key=lambda found: rank_key(found.similarity, found.visit))
         return visits[:limit]
 
-    def _nearest_visits(self, features: frozenset[str], k: int, threshold: float, outside: Outside) -> list[Visit]:
+    def _nearest_visits(
+        self, features: frozenset[str], k: int, threshold: float, task_filter: TaskFilter
+    ) -> list[Visit]:
         # Each of the k nearest steps is at one of the k nearest distinct states: a state further down has k states
         # before it, each with a step that comes before all of its own.
-        return self._visits_at(self.nearest_sets(features, k, threshold, outside), k, outside)
+        return self._visits_at(self.nearest_sets(features, k, threshold, task_filter), k, task_filter)
 
     def search(self, state: str, k: int, threshold: float, *, gamma: float, exclude_task: str | None) -> list[Neighbor]:
         """Return the k nearest stored steps; see `Memory.search`."""
@@ -236,7 +238,7 @@ class Retriever:
         check_gamma(gamma)
         features = self._encoder.features(state)
         with self.view(gamma, 1.0) as view_id:
-            visits = self._nearest_visits(features, k, threshold, Outside(exclude_task))
+            visits = self._nearest_visits(features, k, threshold, TaskFilter(exclude_task))
             found = self._merged.experiences(view_id, [visit.visit for visit in visits])
             return [Neighbor(found[visit.visit][0], visit.similarity) for visit in visits]
 
@@ -244,7 +246,7 @@ class Retriever:
         """Return every stored step that is not excluded, the latest first; see `Memory.steps`."""
         check_gamma(gamma)
         with self.view(gamma, 1.0) as view_id:
-            nearest = self._nearest_visits(frozenset(), max(1, self._reader.step_count()), 0.0, Outside(None))
+            nearest = self._nearest_visits(frozenset(), max(1, self._reader.step_count()), 0.0, TaskFilter(None))
             visits = sorted((visit.visit for visit in nearest), reverse=True)
             found = self._merged.experiences(view_id, visits)
             return [found[visit][0] for visit in visits]
@@ -263,10 +265,10 @@ class Retriever:
         if query.backup is not None:
             check_backup(gamma, query.backup)
         features = self._encoder.features(query.state)
-        outside = Outside(query.exclude_task)
+        task_filter = TaskFilter(query.exclude_task)
         with self.view(gamma, query.decay) as view_id:
             now = self._merged.last_ordinal()
-            found = self._gather(query, view_id, features, outside, now)
+            found = self._gather(query, view_id, features, task_filter, now)
             rows, squared_weights = found.rows, found.squared_weights
             if query.similarity_power or query.decay < 1.0:
                 factors = [
@@ -283,7 +285,7 @@ class Retriever:
                 summed = sum_rows(rows, ranked)
             else:
                 summed = effective_sums(rows, squared_weights, ranked)
-            n_shown = self._count_shown(query, found, outside)
+            n_shown = self._count_shown(query, found, task_filter)
             texts = self._merged.action_texts(summed.keys)
             if len(texts) < len(summed.keys):
                 raise damaged(self._store.path, f"{len(summed.keys) - len(texts)} actions without a text")
@@ -309,29 +311,29 @@ class Retriever:
         )
 
     def _gather(
-        self, query: EvidenceQuery, view_id: int, features: frozenset[str], outside: Outside, now: int
+        self, query: EvidenceQuery, view_id: int, features: frozenset[str], task_filter: TaskFilter, now: int
     ) -> _Gathered:
         """Return the nearest states, the rows of evidence there, and the listed neighbours."""
         squared_weights, n_unlogged = None, 0
         if query.unit == "states":
-            sets = dict(self.nearest_sets(features, query.k, query.threshold, outside))
+            sets = dict(self.nearest_sets(features, query.k, query.threshold, task_filter))
             by_episode = query.decay < 1.0
             if query.propensity_floor is None:
-                rows = self._merged.evidence_outside(view_id, list(sets), outside, by_episode=by_episode)
+                rows = self._merged.filtered_evidence(view_id, list(sets), task_filter, by_episode=by_episode)
             else:
                 pairs, n_unlogged = propensity_rows(
                     self._merged,
                     view_id,
                     list(sets),
                     floor=query.propensity_floor,
-                    outside=outside,
+                    task_filter=task_filter,
                     by_episode=by_episode,
                 )
                 rows, squared_weights = [pair.row for pair in pairs], [pair.squared_weight for pair in pairs]
-            visits = self._visits_at(list(sets.items()), MAX_LISTED_NEIGHBORS, outside)
+            visits = self._visits_at(list(sets.items()), MAX_LISTED_NEIGHBORS, task_filter)
             experiences = self._merged.experiences(view_id, [visit.visit for visit in visits])
         else:
-            visits = self._nearest_visits(features, query.k, query.threshold, outside)
+            visits = self._nearest_visits(features, query.k, query.threshold, task_filter)
             sets = {visit.set_id: visit.similarity for visit in visits}
             experiences = self._merged.experiences(view_id, [visit.visit for visit in visits])
             rows = []
@@ -343,11 +345,11 @@ class Retriever:
             raise damaged(self._store.path, f"evidence of an episode after the last, {now}")
         return _Gathered(sets, rows, squared_weights, n_unlogged, visits, experiences)
 
-    def _count_shown(self, query: EvidenceQuery, found: _Gathered, outside: Outside) -> Counter[int]:
+    def _count_shown(self, query: EvidenceQuery, found: _Gathered, task_filter: TaskFilter) -> Counter[int]:
         """Count by action the displayed steps that are among the neighbours."""
         if not query.shown_steps:
             return Counter()
-        shown = self._merged.visits_of(query.shown_steps, outside).values()
+        shown = self._merged.visits_of(query.shown_steps, task_filter).values()
         if query.unit == "states":
             return Counter(step.key_id for step in shown if step.set_id in found.sets)
         listed = {visit.visit for visit in found.visits}

@@ -1,28 +1,28 @@
-"""What a question leaves out: the steps of a task."""
+"""Filter of queries: all episodes, or all but those with one task."""
 
 from __future__ import annotations
 
 from dataclasses import dataclass
 
-__all__ = ["Outside"]
+__all__ = ["TaskFilter"]
 
 
 @dataclass(frozen=True, slots=True)
-class Outside:
-    """Where to look: outside of a task, or everywhere."""
+class TaskFilter:
+    """Excludes the episodes with a task; None: excludes nothing."""
 
     task: str | None = None
 
     def __bool__(self) -> bool:
-        """Whether anything is left out."""
+        """Whether anything is excluded."""
         return self.task is not None
 
     @property
     def condition(self) -> str:
-        """An SQL condition on `episode`, to follow others; `values` are those of its marks."""
+        """SQL condition on `episode`, appended to other conditions; `values` are its parameters."""
         return "" if self.task is None else " AND task <> ?"
 
     @property
     def values(self) -> tuple[str, ...]:
-        """The values of the condition's marks."""
+        """Parameters of the condition."""
         return () if self.task is None else (self.task,)
