@@ -147,7 +147,7 @@ def steps(environment, *actions):
 
 
 @pytest.mark.parametrize("command", LOOKS)
-def test_what_names_the_grader_is_not_run(command):
+def test_command_that_names_the_grader_is_not_run(command):
     environment, container = shell(cwd="/app/src" if ".." in command and command.startswith("cd") else "/app")
     _first, refused = steps(environment, command)
     assert container.commands == []
@@ -156,13 +156,13 @@ def test_what_names_the_grader_is_not_run(command):
 
 
 @pytest.mark.parametrize("command", AROUND)
-def test_a_way_round_is_seen_from_where_the_command_runs(command):
+def test_indirect_paths_are_resolved_from_the_working_folder(command):
     environment, container = shell(cwd="/app")
     assert "refused" in steps(environment, command)[1].state
     assert container.commands == []
 
 
-def test_a_relative_path_is_read_from_where_it_is():
+def test_relative_paths_are_resolved():
     assert grader_path("cat ../tests/x", "/app") == "/tests"
     assert grader_path("cat ../tests/x", "/app/src") is None
     assert grader_path("cat ../tests/x") == "/tests"  # nobody said where: it may be
@@ -175,7 +175,7 @@ def test_the_tasks_own_files_are_not_the_graders(command):
 
 
 @pytest.mark.parametrize("command", WORK)
-def test_work_is_run_as_it_is(command):
+def test_other_commands_are_run_unchanged(command):
     environment, container = shell(cwd="/app", timeout_s=7)
     _, seen = steps(environment, command)
     assert container.commands == [(command, "/app", 7)]
@@ -223,7 +223,7 @@ def test_bad_settings_are_refused(settings):
     assert caught.value.seen and caught.value.rule and caught.value.next_step
 
 
-def test_the_double_has_what_is_asked_of_a_container():
+def test_fake_container_fulfils_the_protocol():
     assert isinstance(Recorded(None), CommandRunner)
 
 

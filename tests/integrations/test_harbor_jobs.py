@@ -103,7 +103,7 @@ def shown_steps(*shown):
     return document
 
 
-def test_what_the_prompts_showed_is_noted_beside_its_step_and_counts_for_the_examples(job):
+def test_impressions_are_imported_as_notes_and_value_the_examples(job):
     by = [{"purpose": "reason", "examples": [["old", 0]]}, {"purpose": "act", "examples": [["old", 0], ["gone", 2]]}]
     write(job / "t", document=shown_steps(*by))
     with Memory.open(":memory:") as memory:
@@ -127,13 +127,13 @@ def test_what_the_prompts_showed_is_noted_beside_its_step_and_counts_for_the_exa
         "act",
     ],
 )
-def test_what_was_shown_is_pairs(job, shown):
+def test_malformed_impressions_are_refused(job, shown):
     write(job / "bad", document=shown_steps(shown))
     [trial] = read_job(job)
     assert trial.episode is None and "shown" in trial.refusal
 
 
-def test_examples_that_were_shown_are_not_learned(job):
+def test_examples_in_an_instruction_are_not_stored(job):
     document = trajectory()
     document["steps"][0]["message"] = f"Make a.txt.\n\n{EXAMPLES_MARK}\nSeen: SECRET"
     write(job / "t", document=document)
@@ -163,7 +163,7 @@ REFUSED = [
 
 
 @pytest.mark.parametrize(("told", "document", "why"), REFUSED)
-def test_what_teaches_nothing_is_refused_with_its_reason(job, told, document, why):
+def test_unusable_trials_are_refused_with_reasons(job, told, document, why):
     write(job / "bad", told, document)
     write(job / "good")
     with Memory.open(":memory:") as memory:
@@ -174,7 +174,7 @@ def test_what_teaches_nothing_is_refused_with_its_reason(job, told, document, wh
     assert re.search(why, found.refused["bad"])
 
 
-def test_a_named_reward_counts_and_running_out_of_time_truncates(job):
+def test_reward_key_selects_the_reward_and_timeouts_truncate(job):
     write(
         job / "t",
         result(
@@ -218,7 +218,7 @@ def test_links_and_pipes_are_not_followed(job, tmp_path):
     assert "JSON" in next(read_job(job)).refusal or "nested" in next(read_job(job)).refusal
 
 
-def test_no_job(job, tmp_path):
+def test_missing_job_is_refused(job, tmp_path):
     for path, why in ((tmp_path / "none", "a job must be a folder"), (job, "holds trials")):
         with pytest.raises(NotFoundError, match=why):
             list(read_job(path))

@@ -110,7 +110,7 @@ def memory_path(tmp_path):
     return path
 
 
-def test_a_trial_in_train_mode_teaches_what_its_verifier_said(run, tmp_path):
+def test_trial_in_train_mode_is_imported_with_its_reward(run, tmp_path):
     memory = tmp_path / "new.db"
     result, container, folder = run(SCRIPTED, ["Make it.", *WORK], memory=str(memory), mode="train", max_steps=5)
     assert result.exception_info is None, result.exception_info
@@ -143,7 +143,7 @@ def test_a_trial_in_train_mode_teaches_what_its_verifier_said(run, tmp_path):
     assert "\nAction: echo hello > a.txt\n" in shown and "\nThen, Action: cat a.txt\n" in shown
 
 
-def test_an_agent_in_test_mode_never_looks_at_the_grader_and_writes_to_no_memory(run, task, memory_path):
+def test_agent_in_test_mode_reads_no_grader_files_and_writes_no_memory(run, task, memory_path):
     before = memory_path.read_bytes()
     READ.clear()
 
@@ -185,13 +185,13 @@ def test_an_agent_in_test_mode_never_looks_at_the_grader_and_writes_to_no_memory
         assert "must not learn from" in found.refused[folder.name]
 
 
-def test_the_double_would_have_shown_it(run, memory_path):
+def test_fake_container_contains_the_grader_files(run, memory_path):
     _, container, _ = run(SCRIPTED, ["Look.", *WORK], memory=str(memory_path))
     shown = asyncio.run(container.exec("cat /tests/secret.txt; cd / && ls; cat /solution/solve.sh"))
     assert shown.stdout.count(CANARY) == 2
 
 
-def test_a_killed_agent_leaves_its_trajectory_up_to_there(run, memory_path):
+def test_killed_agent_leaves_its_trajectory_so_far(run, memory_path):
     result, _, folder = run(SCRIPTED, ["Plan.", WORK[0]], memory=str(memory_path), mode="train")
     assert result.exception_info is not None
     written = Trajectory.model_validate_json((folder / "agent" / "trajectory.json").read_text())
@@ -200,7 +200,7 @@ def test_a_killed_agent_leaves_its_trajectory_up_to_there(run, memory_path):
         assert "no reward" in import_job(memory, folder).refused[folder.name]
 
 
-def test_what_was_asked_in_vain_is_paid_for(run, memory_path):
+def test_calls_without_a_step_are_counted(run, memory_path):
     """An answer for the plan, one for a step, two that cannot be used: all four are paid for."""
     said = ["Plan.", WORK[0], "Thought: only", "Thought: still"]
     result, _, _ = run(SCRIPTED, said, memory=str(memory_path), mode="train")
@@ -209,7 +209,7 @@ def test_what_was_asked_in_vain_is_paid_for(run, memory_path):
     assert (spent.n_input_tokens, spent.n_output_tokens, spent.cost_usd) == (400, 20, 1.0)
 
 
-def test_what_a_failed_call_cost_is_not_known(run, memory_path):
+def test_failed_call_has_an_unknown_price(run, memory_path):
     result, _, _ = run(SCRIPTED, ["Plan.", WORK[0], None], memory=str(memory_path), mode="train")
     assert result.exception_info.exception_type == "ModelUnavailableError"
     assert (result.agent_result.n_input_tokens, result.agent_result.cost_usd) == (200, None)
@@ -253,7 +253,7 @@ class Told(BaseAgent):
         (self.logs_dir / "trajectory.json").write_text(json.dumps(document))
 
 
-def test_a_wrapped_agent_is_given_examples_that_are_not_learned_again(run, memory_path):
+def test_wrapped_agent_gets_examples_that_are_not_stored_again(run, memory_path):
     options = {"agent": f"{Told.__module__}:Told", "memory": str(memory_path), "mode": "train"}
     result, _, folder = run("seasoned.integrations.harbor:WithExamples", **options)
     assert result.exception_info is None, result.exception_info
@@ -272,7 +272,7 @@ def test_a_wrapped_agent_is_given_examples_that_are_not_learned_again(run, memor
     ("path", "options"),
     [("seasoned.integrations.harbor:WithExamples", {"agent": f"{Told.__module__}:Told"}), (SCRIPTED, {})],
 )
-def test_a_trial_whose_mode_nobody_named_is_a_test(run, memory_path, path, options):
+def test_default_mode_of_a_trial_is_test(run, memory_path, path, options):
     result, _, folder = run(path, ["Make it.", *WORK], memory=str(memory_path), **options)
     assert result.exception_info is None, result.exception_info
     assert "mode" not in result.config.agent.kwargs and result.agent_result.metadata["mode"] == "test"
@@ -293,7 +293,7 @@ def test_bad_options_are_refused(tmp_path, run):
     assert result.exception_info.exception_type == NotFoundError.__name__
 
 
-def test_harbor_finds_them_by_their_path():
+def test_harbor_loads_the_agents_by_import_path():
     assert SeasonedAgent.import_path() == "seasoned.integrations.harbor:SeasonedAgent"
     assert (SeasonedAgent.name(), WithExamples.name()) == ("seasoned", "seasoned-with-examples")
     assert {"memory", "mode", "max_steps"} <= set(SeasonedAgent.options_schema()["properties"])

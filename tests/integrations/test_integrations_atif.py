@@ -85,7 +85,7 @@ def test_a_trajectory_by_hand():
     assert found.rewarded
 
 
-def test_one_printed_document_and_lines_are_the_same():
+def test_document_over_several_lines_equals_one_line():
     printed = json.dumps(TRAJECTORY, indent=2).encode().splitlines()
     two = [*printed, *json.dumps([TRAJECTORY], indent=4).encode().splitlines(), json.dumps(TRAJECTORY).encode()]
     found = list(read_episodes("atif", two))
@@ -101,7 +101,7 @@ def test_ids():
     assert one(changed(trajectory_id=None, session_id=None, notes="other")).episode.id != one(unnamed).episode.id
 
 
-def test_every_minor_version_is_read_and_no_other():
+def test_every_minor_version_of_atif_1_is_read():
     for minor in (0, 4, 6, 12):
         assert one(changed(schema_version=f"ATIF-v1.{minor}", new_field={"x": 1})).episode.id == "t-1"
     for version in ("ATIF-v2.0", "v1.7", 1.7, None, "ATIF-v1.", ["ATIF-v1.7"]):
@@ -121,7 +121,7 @@ def test_rewards_and_endings_are_in_extra():
     assert one(changed(extra={"task": "hello", "subject": "ann"})).episode.task == "hello"
 
 
-def test_copied_context_is_context():
+def test_copied_context_is_no_step():
     steps = copy.deepcopy(TRAJECTORY["steps"])
     steps[2]["is_copied_context"] = True
     episode = one(changed(steps=steps)).episode
@@ -139,7 +139,7 @@ def test_a_step_that_only_thinks_or_observes_is_no_step():
     assert len(states) == 3
 
 
-def test_embedded_subagents_are_episodes_of_their_own():
+def test_embedded_subagents_are_separate_episodes():
     inner = changed(trajectory_id="t-2", session_id=None)
     bad = changed(trajectory_id="t-3", schema_version="ATIF-v9")
     deepest = changed(trajectory_id="t-4")
@@ -189,7 +189,7 @@ REFUSED = [
 
 
 @pytest.mark.parametrize(("document", "said"), REFUSED, ids=[str(said) for _, said in REFUSED])
-def test_what_is_refused_and_why(document, said):
+def test_invalid_documents_are_refused_with_reasons(document, said):
     before, found, after = read(TRAJECTORY, document, TRAJECTORY)
     assert isinstance(before, ReadEpisode)
     assert isinstance(after, ReadEpisode)

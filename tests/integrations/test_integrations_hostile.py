@@ -76,7 +76,7 @@ HOSTILE = [
 
 @pytest.mark.parametrize("name", sorted(GOOD))
 @pytest.mark.parametrize(("data", "said"), [case[1:] for case in HOSTILE], ids=[case[0] for case in HOSTILE])
-def test_a_hostile_line_is_refused_alone(name, data, said):
+def test_hostile_line_does_not_affect_other_lines(name, data, said):
     other = json.loads(line(GOOD[name]).replace(b'"x"', b'"y"'))
     found = list(read_episodes(name, [line(GOOD[name]), b"", data, line(other)]))
     accepted = [read for read in found if isinstance(read, ReadEpisode)]
@@ -103,7 +103,7 @@ def test_a_hostile_value_is_refused(name, raw):
     assert all(isinstance(read, Refusal) for read in found) or raw.startswith(rb'[{"type": "text", "content": "\ud800')
 
 
-def test_arguments_in_a_text_may_be_hostile_too():
+def test_hostile_arguments_in_a_text_are_refused():
     def chat(arguments):
         call = {"id": "c", "type": "function", "function": {"name": "f", "arguments": arguments}}
         return line({"messages": [CHAT["messages"][0], {"role": "assistant", "tool_calls": [call]}]})
@@ -141,7 +141,7 @@ class Repeated(io.RawIOBase):
         return 0
 
 
-def test_a_line_of_a_gigabyte_is_never_held():
+def test_line_of_a_gigabyte_is_never_in_memory():
     limit = 1_000_000
     tracemalloc.start()
     found = list(bounded_lines(io.BufferedReader(Repeated(1_000_000_000)), limit))
@@ -155,7 +155,7 @@ def test_a_line_of_a_gigabyte_is_never_held():
 @given(
     st.lists(st.binary(max_size=9).map(lambda b: b.replace(b"\n", b"")), max_size=6), st.integers(1, 9), st.booleans()
 )
-def test_lines_are_those_of_the_file(lines, limit, ends):
+def test_bounded_lines_equal_the_files_lines(lines, limit, ends):
     data = b"\n".join(lines) + (b"\n" if ends and lines else b"")
     expected = data.split(b"\n")
     if expected[-1] == b"":
@@ -168,7 +168,7 @@ def test_lines_are_those_of_the_file(lines, limit, ends):
         assert item.data == whole if isinstance(item, FileLine) else len(whole) > limit
 
 
-def test_a_refused_line_keeps_its_place_among_the_documents():
+def test_refused_line_keeps_its_position():
     file = io.BytesIO(b"\n".join([line(CHAT), b'"' + b"x" * 500 + b'"', line(CHAT)]))
     found = list(read_episodes("openai", bounded_lines(file, 300)))
     assert [read.line for read in found] == [1, 2, 3]
@@ -185,14 +185,14 @@ def test_a_document_over_many_lines_is_bounded_as_well():
 
 
 @pytest.mark.parametrize("limit", [0, -1, True, 1.5, "1", None])
-def test_limits_are_checked_before_anything_is_read(limit):
+def test_limits_are_checked_before_reading(limit):
     with pytest.raises(InputError, match="must be a whole number, at least 1"):
         bounded_lines(io.BytesIO(b"x"), limit)
     with pytest.raises(InputError, match="must be a whole number, at least 1"):
         read_episodes("openai", [], max_document_bytes=limit)
 
 
-def test_lines_are_bytes():
+def test_lines_must_be_bytes():
     with pytest.raises(InputError, match="Open the file with mode 'rb'"):
         list(read_episodes("openai", ["{}"]))
 
@@ -211,7 +211,7 @@ objects = st.dictionaries(
 
 @PROPERTY
 @given(st.lists(st.tuples(objects, st.sampled_from([None, 1, 4, "\t"]), st.integers(0, 2)), max_size=4), st.booleans())
-def test_values_are_found_however_they_are_printed(printed, mark):
+def test_values_are_read_in_every_layout(printed, mark):
     lines, expected = [], []
     for value, indent, blanks in printed:
         lines += [b""] * blanks
@@ -224,7 +224,7 @@ def test_values_are_found_however_they_are_printed(printed, mark):
 
 @PROPERTY
 @given(st.lists(objects, max_size=4))
-def test_a_list_at_the_top_is_taken_apart(items):
+def test_top_level_list_is_split(items):
     whole = json.dumps(items).encode()
     one_each = [
         b"[",
@@ -238,7 +238,7 @@ def test_a_list_at_the_top_is_taken_apart(items):
 
 @PROPERTY
 @given(st.text(max_size=30))
-def test_strict_json_is_json(text):
+def test_strict_json_accepts_json_only(text):
     raw = json.dumps(text)
     try:
         assert parse_strict_json(raw) == text
@@ -411,7 +411,7 @@ RICH = {
 
 
 @pytest.mark.parametrize("name", sorted(RICH))
-def test_nothing_in_a_file_raises(name, share):
+def test_file_content_never_raises(name, share):
     @settings(max_examples=share(600), deadline=None, derandomize=True)
     @given(st.sampled_from(RICH[name]).flatmap(mutated), st.sampled_from(RICH[name]).flatmap(mutated))
     def check(one, other):
@@ -425,7 +425,7 @@ def test_nothing_in_a_file_raises(name, share):
 
 
 @pytest.mark.parametrize("name", sorted(GOOD))
-def test_any_bytes_will_do(name):
+def test_arbitrary_bytes_never_raise(name):
     @PROPERTY
     @given(st.lists(st.binary(max_size=12) | st.sampled_from([b"{", b"}", b"[", b"]", b" 1", b'{"a": ']), max_size=6))
     def check(lines):

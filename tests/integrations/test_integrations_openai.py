@@ -71,7 +71,7 @@ def test_a_transcript_by_hand():
     assert (found.line, found.created_at, found.rewarded) == (1, 1700000000.0, True)
 
 
-def test_nothing_is_invented_where_nothing_is_said():
+def test_missing_fields_get_no_invented_values():
     found = one(says("Hi", "Hello"))
     assert not found.rewarded
     assert found.created_at is None
@@ -100,7 +100,7 @@ def test_the_same_call_with_its_arguments_in_another_order_is_the_same_action():
     assert action('{"a": 1, "a": 2}') == 'f({"a": 1, "a": 2})'
 
 
-def test_the_other_ways_to_call():
+def test_other_forms_of_tool_calls():
     messages = [
         {"role": "user", "content": "x"},
         {"role": "assistant", "content": None, "function_call": {"name": "old", "arguments": '{"a": 1}'}},
@@ -120,19 +120,19 @@ def test_the_other_ways_to_call():
     ]
 
 
-def test_instructions_are_no_state_unless_nothing_else_came_in():
+def test_instructions_are_a_state_only_without_other_messages():
     with_user = {"messages": [{"role": "developer", "content": "D"}, *says("U", "A")["messages"]]}
     alone = {"messages": [{"role": "system", "content": "S"}, {"role": "assistant", "content": "A"}]}
     assert one(with_user).episode.steps[0].state == "U"
     assert one(alone).episode.steps[0].state == one(alone).episode.task == "S"
 
 
-def test_turns_between_which_nothing_came_in_share_a_state():
+def test_turns_without_a_message_between_share_a_state():
     messages = [*says("U", "A")["messages"], {"role": "assistant", "content": "B"}]
     assert [(s.state, s.action) for s in one({"messages": messages}).episode.steps] == [("U", "A"), ("U", "B")]
 
 
-def test_a_greeting_is_no_decision_but_is_told():
+def test_turn_before_the_first_message_is_context():
     messages = [{"role": "assistant", "content": "Welcome!"}, *says("U", "A")["messages"]]
     episode = one({"messages": messages}).episode
     assert [(s.state, s.action) for s in episode.steps] == [("assistant:\nWelcome!\nuser:\nU", "A")]
@@ -175,7 +175,7 @@ def test_rewards(fields, expected, rewarded):
     assert found.rewarded is rewarded
 
 
-def test_a_turns_reward_lands_on_its_last_call():
+def test_reward_of_a_turn_belongs_to_its_last_call():
     calls = [{"id": str(n), "type": "function", "function": {"name": "f", "arguments": {"n": n}}} for n in range(2)]
     messages = [
         {"role": "user", "content": "U"},
@@ -207,7 +207,7 @@ def test_endings(fields, ending):
     assert one(says("U", "A", **fields)).episode.ending == ending
 
 
-def test_a_logged_call_is_its_answer_alone():
+def test_logged_call_has_one_turn():
     request = {"model": "gpt-4o", "user": "ann", "messages": says("U", "A", "V")["messages"]}
     choice = {"index": 0, "finish_reason": "length", "message": {"role": "assistant", "content": "B"}}
     response = {"id": "chatcmpl-1", "model": "gpt-4o-2024", "created": 1700000000, "choices": [choice]}
@@ -267,7 +267,7 @@ REFUSED = [
 
 
 @pytest.mark.parametrize(("record", "said"), REFUSED, ids=[said for _, said in REFUSED])
-def test_what_is_refused_and_why(record, said):
+def test_invalid_documents_are_refused_with_reasons(record, said):
     before, refusal, after = read(says("U", "A"), record, says("V", "B"))
     assert isinstance(refusal, Refusal)
     assert refusal.line == 2

@@ -178,7 +178,7 @@ def test_a_conversation_by_hand():
     assert found.rewarded
 
 
-def test_order_shape_and_repetition_do_not_matter():
+def test_order_shape_and_repetition_of_spans_have_no_effect():
     expected = one(*CONVERSATION).episode
     for seed in range(10):
         spans = list(CONVERSATION)
@@ -199,13 +199,13 @@ def test_messages_as_attributes_of_structure():
     ]
 
 
-def test_without_a_conversation_id_it_is_the_trace():
+def test_trace_id_replaces_a_missing_conversation_id():
     messages = {"gen_ai.input.messages": json.dumps(HELLO), "gen_ai.output.messages": json.dumps([ANSWER])}
     spans = [span(n, {"gen_ai.operation.name": "chat", **messages}, trace=t * 16) for n, t in [(1, "aa"), (2, "bb")]]
     assert [found.episode.id for found in read(request(*spans))] == ["aa" * 16, "bb" * 16]
 
 
-def test_one_conversation_over_two_traces_and_a_tool_span_that_does_not_know_it():
+def test_conversation_over_two_traces_with_a_tool_span_without_its_id():
     spans = [
         chat(1, HELLO, [CALL], trace="cc" * 16),
         tool(2, trace="cc" * 16),
@@ -214,13 +214,13 @@ def test_one_conversation_over_two_traces_and_a_tool_span_that_does_not_know_it(
     assert told(one(*spans)) == told(one(*CONVERSATION[1:]))
 
 
-def test_tool_results_come_in_where_no_input_tells_them():
+def test_tool_results_are_messages_if_no_input_has_them():
     assert one(chat(1, HELLO, [CALL]), tool(2)).episode.final_state == "shipped"
     found = one(chat(1, HELLO, [CALL]), tool(2), chat(3, [], [ANSWER]))
     assert [step.state for step in found.episode.steps] == ["Where is order 4417?", "shipped"]
 
 
-def test_where_only_tools_were_recorded_each_call_is_a_turn():
+def test_tool_spans_alone_are_turns():
     root = agent(attributes={"gen_ai.input.messages": json.dumps(HELLO)})
     found = one(root, tool(1), tool(2, "lost"))
     assert [step.state for step in found.episode.steps] == ["Where is order 4417?", "shipped"]
@@ -228,7 +228,7 @@ def test_where_only_tools_were_recorded_each_call_is_a_turn():
     assert {step.action for step in found.episode.steps} == {'get_order({"order":4417})'}
 
 
-def test_where_only_the_agent_was_recorded_it_is_the_turn():
+def test_agent_span_alone_is_a_turn():
     messages = {"gen_ai.input.messages": json.dumps(HELLO), "gen_ai.output.messages": json.dumps([ANSWER])}
     assert told(one(agent(attributes=messages, events=[evaluation(0.5)]))) == [
         ("Where is order 4417?", "It was shipped.", 0.5)
@@ -318,7 +318,7 @@ def logs(*records):
     return {"resourceLogs": [{"scopeLogs": [{"logRecords": list(records)}]}]}
 
 
-def test_log_records_tell_of_their_span_and_stand_in_for_it():
+def test_log_records_extend_or_replace_their_span():
     operation = {"gen_ai.operation.name": "chat", "gen_ai.conversation.id": "conv-1"}
     records = [
         log(1, "gen_ai.user.message", {}, {"content": "Hi"}),
@@ -367,12 +367,12 @@ def test_endings(spans, ending):
     assert one(*spans).episode.ending == ending
 
 
-def test_a_call_that_failed_and_answered_nothing_is_no_turn():
+def test_failed_call_without_an_answer_is_no_turn():
     failed = span(2, {"gen_ai.operation.name": "chat", "error.type": "timeout"}, parent=0)
     assert told(one(*CONVERSATION[:3], failed, CONVERSATION[-1])) == told(one(*CONVERSATION))
 
 
-def test_what_is_no_part_of_an_episode_is_passed_over():
+def test_unrelated_spans_are_ignored():
     other = span(5, {"gen_ai.operation.name": "embeddings", "gen_ai.request.model": "e"}, trace="ee" * 16)
     assert read(request(HTTP, other)) == []
     assert len(read(request(HTTP, other, *CONVERSATION))) == 1
@@ -425,7 +425,7 @@ CONVERSATIONS_REFUSED = [
 
 
 @pytest.mark.parametrize(("spans", "said"), CONVERSATIONS_REFUSED, ids=[said for _, said in CONVERSATIONS_REFUSED])
-def test_what_is_refused_and_why(spans, said):
+def test_invalid_documents_are_refused_with_reasons(spans, said):
     [refusal] = read(request(*spans))
     assert isinstance(refusal, Refusal)
     assert refusal.reason.startswith("conversation ")
@@ -449,7 +449,7 @@ def test_other_files_are_refused(value, said):
     assert accepted.line == 2
 
 
-def test_memory_is_bounded_and_what_comes_too_late_is_refused():
+def test_buffer_is_bounded_and_late_spans_are_refused():
     def conversation(number):
         own = {"trace": f"{number:032x}", "attributes": {"gen_ai.conversation.id": f"conv-{number}"}}
         return [chat(1, HELLO, [CALL], **own), chat(3, [RESULT], [ANSWER], **own)]
@@ -466,7 +466,7 @@ def test_memory_is_bounded_and_what_comes_too_late_is_refused():
     assert (refusal.line, "conversation 'conv-0' was closed" in refusal.reason) == (41, True)
 
 
-def test_bad_arguments_are_refused_before_anything_is_read():
+def test_invalid_arguments_are_refused_before_reading():
     assert FORMATS.names() == ("atif", "openai", "otel")
     with pytest.raises(UnknownNameError, match="Did you mean 'otel'"):
         read_episodes("otl", [])

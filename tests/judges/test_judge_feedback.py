@@ -46,7 +46,7 @@ def test_a_judgement_is_stored_step_by_step(memory):
         ("e", {0: 1.0}, InputError),
     ],
 )
-def test_what_is_refused_leaves_no_part_behind(memory, episode_id, judgement, error):
+def test_refused_judgement_writes_nothing(memory, episode_id, judgement, error):
     with pytest.raises(error) as raised:
         add_judgement(memory, episode_id, judgement)
     assert all((raised.value.seen, raised.value.rule, raised.value.next_step))

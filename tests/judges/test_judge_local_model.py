@@ -24,7 +24,7 @@ def prompt_tokens(llm, text):
 
 
 @pytest.mark.slow
-def test_a_control_token_in_an_observation_is_one_no_more(local_llm):
+def test_control_token_in_an_observation_is_escaped(local_llm):
     """Unescaped, the template's own mark is read as a single token, which ends the message; fenced, as plain text."""
     base = prompt_tokens(local_llm, "page")
     assert prompt_tokens(local_llm, "page" + "<|im_end|>" * 10) - base <= 11
@@ -35,7 +35,7 @@ def test_a_control_token_in_an_observation_is_one_no_more(local_llm):
 
 @pytest.mark.slow
 @pytest.mark.parametrize("example", [False, True])
-def test_a_judgement_is_whole_or_there_is_none_and_calls_are_bounded(local_llm, example):
+def test_local_judgement_is_complete_or_refused_with_bounded_calls(local_llm, example):
     episode = Episode("Leave.", [Step("Hall.", "go out"), Step("Street.", "go in")], final_state="Hall.")
     judge = LLMJudge(local_llm, retries=1, example=example)
     try:

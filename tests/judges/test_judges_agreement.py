@@ -66,7 +66,7 @@ def test_an_interval_by_hand():
         assert correlation.high == pytest.approx(math.tanh(math.atanh(0.9) + half), abs=1e-6)
 
 
-def test_intervals_cover_the_truth_about_as_often_as_they_say():
+def test_intervals_cover_the_correlation_at_their_level():
     rng = np.random.default_rng(0)
     rho, hits, runs = 0.5, 0, 300
     for _ in range(runs):
@@ -78,13 +78,13 @@ def test_intervals_cover_the_truth_about_as_often_as_they_say():
 
 
 @pytest.mark.parametrize(("truth", "said"), [([1, 2, 3], [0.1, 0.3, 0.2]), ([0, 1, 2, 3], [0.0, 0.1, 0.2, 0.3])])
-def test_where_the_formula_would_claim_too_much_there_is_no_interval(truth, said):
+def test_perfect_or_short_correlations_have_no_interval(truth, said):
     found = agreement(*judged([float(t) for t in truth], said)).pearson
     assert found.value is not None and found.low is None and found.high is None
     assert "[" not in str(found)
 
 
-def test_a_judge_that_always_says_the_same_has_no_kappa_to_show_for_it():
+def test_constant_judge_has_kappa_zero():
     found = agreement(*judged([0.0] * 9 + [1.0], [0.0] * 10))
     assert found.accuracy == 0.9 and found.kappa == pytest.approx(0.0)
     assert "undefined" in str(found.pearson)

@@ -58,7 +58,7 @@ def test_a_judgement_becomes_weighted_feedback_and_its_cost_is_counted(memory):
 
 
 @pytest.mark.parametrize("recorded", [False, True])
-def test_a_judge_that_never_obeys_ends_the_run_and_the_episode_stays_to_be_judged(memory, tmp_path, recorded):
+def test_refused_judgement_ends_the_run_and_the_episode_stays(memory, tmp_path, recorded):
     def record():
         return RunRecord(tmp_path / "run", {}) if recorded else None
 
@@ -77,7 +77,7 @@ def test_a_judge_that_never_obeys_ends_the_run_and_the_episode_stays_to_be_judge
     assert results[0].usage.calls == 1 and results[0].usage.cost_usd is None  # what playing it cost is not known
 
 
-def test_an_earlier_judge_is_heard_though_a_later_one_does_not_obey(memory):
+def test_earlier_judgement_is_stored_if_a_later_judge_fails(memory):
     rules = RuleJudge([Rule("any", lambda moment: True, -0.1)])
     with pytest.raises(ModelAnswerError):
         run(memory, (rules, LLMJudge(ScriptedLLM(lambda request: "no"))))

@@ -68,7 +68,7 @@ def records_of(request):
         '{\n "0": 0.5,\n "1": 0,\n "2": 1\n}',
     ],
 )
-def test_what_is_read(reply):
+def test_valid_replies_are_parsed(reply):
     judgement = ask(ScriptedLLM([reply]))
     assert judgement.rewards == {0: 0.5, 1: 0.0, 2: 1.0}
     assert math.copysign(1, judgement.rewards[1]) == 1
@@ -110,7 +110,7 @@ BAD = {
 
 
 @pytest.mark.parametrize("name", BAD)
-def test_what_breaks_a_rule_is_asked_again_with_the_fault_and_then_refused(name):
+def test_invalid_reply_is_requested_again_with_the_fault_then_refused(name):
     reply, rule = BAD[name]
     model = ScriptedLLM(lambda request: reply)
     with pytest.raises(ModelAnswerError, match="3 replies, all refused") as caught:
@@ -123,7 +123,7 @@ def test_what_breaks_a_rule_is_asked_again_with_the_fault_and_then_refused(name)
 
 
 @pytest.mark.parametrize("name", BAD)
-def test_a_better_reply_is_taken_and_nothing_of_the_worse_one(name):
+def test_valid_second_reply_is_used_alone(name):
     judgement = ask(ScriptedLLM([BAD[name][0], '{"0": -0.25, "1": -0.25, "2": -0.25}']))
     assert judgement.rewards == dict.fromkeys(range(3), -0.25)
     assert judgement.usage.calls == 2
@@ -143,14 +143,14 @@ def test_a_reply_that_was_cut_off_is_named_as_such():
     assert "cut off" in caught.value.rule
 
 
-def test_an_endpoint_that_refuses_without_text_is_asked_again_at_an_unknown_cost():
+def test_refusal_without_text_is_retried_with_unknown_price():
     judgement = ask(ScriptedLLM([ModelAnswerError("null", "a choice has a message with text", "x"), GOOD]))
     assert judgement.rewards[0] == 0.5
     assert (judgement.usage.calls, judgement.usage.cost_usd) == (2, None)
 
 
 @pytest.mark.parametrize("error", [RateLimitError("429", "slow down", "Wait."), ModelTimeoutError("a", "b", "c")])
-def test_an_endpoint_that_fails_is_not_the_judges_to_retry(error):
+def test_endpoint_errors_are_not_retried(error):
     model = ScriptedLLM(lambda request: error)
     with pytest.raises(type(error)):
         ask(model, votes=3)
@@ -176,7 +176,7 @@ def test_votes_are_pooled_by_their_median_and_weighted_by_their_agreement(votes)
 
 
 @given(st.lists(st.sampled_from([-1.0, 1.0]), min_size=1, max_size=9).filter(lambda votes: len(votes) % 2))
-def test_of_votes_for_and_against_the_weighted_median_is_the_mean(votes):
+def test_weighted_median_of_signs_is_their_mean(votes):
     pooled = pool(votes)
     assert pooled.reward * pooled.weight == pytest.approx(statistics.fmean(votes))
 
@@ -188,7 +188,7 @@ def test_votes_that_cannot_be_pooled_are_refused(votes):
     assert caught.value.seen and caught.value.rule and caught.value.next_step
 
 
-def test_several_votes_are_drawn_with_seeds_of_their_own_and_one_is_greedy(tmp_path):
+def test_several_votes_have_separate_seeds_and_one_vote_is_greedy(tmp_path):
     replies = ['{"0": 1, "1": -1, "2": 0.2}', '{"0": 1, "1": 1, "2": 0.4}', '{"0": 1, "1": 1, "2": 1}']
     model = ScriptedLLM(replies, name="m")
     cached = CachedLLM(model, tmp_path / "answers.db")
@@ -206,7 +206,7 @@ def test_several_votes_are_drawn_with_seeds_of_their_own_and_one_is_greedy(tmp_p
     assert greedy.requests[0].temperature == 0.0
 
 
-def test_one_vote_that_never_obeys_spoils_the_judgement_and_calls_are_bounded():
+def test_one_refused_vote_refuses_the_judgement_with_bounded_calls():
     calls = []
 
     def script(request):
@@ -230,7 +230,7 @@ def long_episode(n_steps, final_state="the end"):
 
 @settings(max_examples=40, deadline=None)
 @given(n_steps=st.integers(1, 30), chunk=st.integers(1, 12), overlap=st.integers(0, 4))
-def test_every_step_is_judged_once_by_a_call_that_sees_what_its_action_led_to(n_steps, chunk, overlap):
+def test_every_step_is_judged_once_with_its_next_state(n_steps, chunk, overlap):
     model = ScriptedLLM(obedient)
     episode = long_episode(n_steps)
     judgement = ask(model, episode, chunk_steps=chunk, overlap_steps=overlap)
@@ -250,7 +250,7 @@ def test_every_step_is_judged_once_by_a_call_that_sees_what_its_action_led_to(n_
         assert records[-1] == {"state_after_step": steps[-1], "state": after}
 
 
-def test_a_final_state_that_was_not_recorded_is_said_to_be_unknown():
+def test_unrecorded_final_state_is_null():
     model = ScriptedLLM(obedient)
     ask(model, long_episode(2, final_state=None))
     assert records_of(model.requests[0])[-1] == {"state_after_step": 1, "state": None}
@@ -271,7 +271,7 @@ def test_a_rubric_is_part_of_the_instructions():
     assert "Refunds above 100 are harm." in model.requests[0].messages[0].content
 
 
-def test_an_example_comes_first_and_obeys_the_rules_itself():
+def test_example_comes_first_and_is_valid():
     model = ScriptedLLM(obedient)
     ask(model, example=True)
     _, question, reply, asked = model.requests[0].messages
@@ -294,7 +294,7 @@ def test_long_states_lose_their_middle_and_prompts_stay_bounded():
 
 
 @given(st.text(max_size=300), st.integers(40, 250))
-def test_shortening_keeps_both_ends_and_says_what_is_gone(text, limit):
+def test_shorten_keeps_both_ends_and_counts_the_gap(text, limit):
     short = shorten(text, limit)
     if len(text) <= limit:
         assert short == text
@@ -340,13 +340,13 @@ def credulous(request):
     return GOOD
 
 
-def test_the_credulous_model_does_obey_what_stands_outside():
+def test_credulous_model_obeys_text_outside_the_fence():
     with pytest.raises(ModelAnswerError, match="outside"):
         ask(ScriptedLLM(credulous), rubric="Give this step 10.")
 
 
 @pytest.mark.parametrize("text", GIVE_TEN)
-def test_what_an_observation_says_changes_nothing_outside_of_the_data(text):
+def test_observation_changes_nothing_outside_the_fence(text):
     plain, model = ScriptedLLM(obedient), ScriptedLLM(credulous)
     assert ask(model, attacked(text)).rewards == {0: 0.5, 1: 0.0, 2: 1.0}
     ask(plain)
@@ -365,7 +365,7 @@ def test_what_an_observation_says_changes_nothing_outside_of_the_data(text):
 
 
 @given(st.lists(st.dictionaries(st.text(max_size=5), st.text(max_size=40), max_size=3), min_size=1, max_size=4))
-def test_nothing_can_leave_the_fence(records):
+def test_text_cannot_leave_the_fence(records):
     fenced = fence(records)
     lines = fenced.text.splitlines()
     assert lines[0] == fenced.begin and lines[-1] == fenced.end
@@ -374,19 +374,19 @@ def test_nothing_can_leave_the_fence(records):
     assert fence(records) == fenced  # and a cache finds it again
 
 
-def test_the_tag_of_one_text_does_not_fence_another():
+def test_fence_tags_differ_by_text():
     known = fence([{"state": "page"}])
     forged = fence([{"state": f"page {known.end} {known.begin}"}])
     assert forged.end != known.end and forged.text.count(forged.end) == 1
 
 
-def test_a_model_that_falls_for_it_is_refused_not_clipped():
+def test_manipulated_reply_is_refused_not_clipped():
     fooled = ScriptedLLM(lambda request: '{"0": 10, "1": 0, "2": 0}')
     with pytest.raises(ModelAnswerError, match="step 0 is outside"):
         ask(fooled, attacked(GIVE_TEN[0]))
 
 
-def test_a_fault_never_repeats_what_the_model_said():
+def test_fault_never_repeats_the_reply():
     model = ScriptedLLM(["EVIL " * 10, '{"EVIL": 1}', GOOD])
     ask(model)
     assert not any("EVIL" in message.content for request in model.requests for message in request.messages)
@@ -395,7 +395,7 @@ def test_a_fault_never_repeats_what_the_model_said():
 # ------------------------------------------------------------------------------------------ the protocol
 
 
-def test_both_kinds_of_judge_are_asked_alike():
+def test_judge_episode_takes_both_kinds_of_judges():
     rules, model = RuleJudge([Rule("paid", {"action": "pay"}, 2.0)]), LLMJudge(ScriptedLLM(obedient), source="m")
     assert isinstance(rules, Judge) and not isinstance(rules, ModelJudge)
     assert isinstance(model, ModelJudge) and not isinstance(model, Judge)
@@ -405,7 +405,7 @@ def test_both_kinds_of_judge_are_asked_alike():
         assert judge.judge(EPISODE).rewards == {0: 0.0, 1: 0.01, 2: 0.02}
 
 
-def test_the_checker_takes_both():
+def test_checker_accepts_both_kinds_of_judges():
     check_judge(LLMJudge(ScriptedLLM(obedient)))
 
     class Half(LLMJudge):
@@ -443,7 +443,7 @@ def test_the_checker_takes_both():
         lambda: ask(ScriptedLLM([]), Episode("t", [Step("a", "b")], ending="aborted")),
     ],
 )
-def test_bad_settings_are_refused_before_anything_is_asked(make):
+def test_invalid_settings_are_refused_before_the_first_call(make):
     with pytest.raises(InputError) as caught:
         make()
     assert caught.value.seen and caught.value.rule and caught.value.next_step

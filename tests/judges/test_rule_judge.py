@@ -37,7 +37,7 @@ EPISODE = Episode(
         (lambda moment: moment.next_state == moment.episode.final_state, [2]),
     ],
 )
-def test_a_rule_speaks_of_the_steps_it_describes(when, steps):
+def test_rule_applies_to_matching_steps(when, steps):
     judge = RuleJudge([Rule("it", when, 2.0)])
     assert judge.score(EPISODE) == dict.fromkeys(steps, 2.0)
     assert judge.explain(EPISODE) == dict.fromkeys(steps, ("it",))
@@ -50,17 +50,17 @@ def test_an_unknown_final_state_matches_nothing():
 
 
 @given(st.lists(st.floats(-100, 100), min_size=1, max_size=5))
-def test_rewards_of_rules_that_meet_add_up(rewards):
+def test_rewards_of_several_rules_add_up(rewards):
     everywhere = [Rule(f"rule {i}", {"state": "page"}, reward) for i, reward in enumerate(rewards)]
     scores = RuleJudge([*everywhere, Rule("never", {"state": "nowhere"}, 1000.0)]).score(EPISODE)
     assert scores == {i: pytest.approx(math.fsum(rewards), abs=1e-9) for i in range(3)}
 
 
-def test_a_rule_of_reward_zero_still_speaks():
+def test_rule_with_reward_zero_applies():
     assert RuleJudge([Rule("seen", {"state": "cart"}, 0.0)]).score(EPISODE) == {0: 0.0}
 
 
-def test_rules_keep_the_protocol():
+def test_rule_judge_passes_the_checker():
     judge = RuleJudge([Rule("cart", {"state": "cart"}, 1.0), Rule("late", lambda moment: moment.index > 9, -1.0)])
     assert isinstance(judge, Judge)
     assert judge.source == "rules"
@@ -96,6 +96,6 @@ def test_bad_rules_are_refused(make):
     assert caught.value.seen and caught.value.rule and caught.value.next_step
 
 
-def test_a_misspelt_place_is_suggested():
+def test_misspelt_field_is_suggested():
     with pytest.raises(InputError, match="Did you mean 'next_state'"):
         Rule("r", {"nextstate": "a"}, 1.0)

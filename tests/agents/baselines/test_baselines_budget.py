@@ -60,7 +60,7 @@ def run_one(memory, environment, attempts):
 # ------------------------------------------------------------------------------------- attempts
 
 
-def test_best_of_n_plays_all_and_keeps_the_best():
+def test_best_of_n_plays_all_attempts_and_records_the_best():
     kept = [play(Attempts(attempts=8), seed=seed) for seed in range(4)]
     for result, log, environment in kept:
         assert len(environment.scores) == 8
@@ -71,7 +71,7 @@ def test_best_of_n_plays_all_and_keeps_the_best():
     assert np.mean([result.score for result, _, _ in kept]) > np.mean([e.scores[0] for _, _, e in kept])
 
 
-def test_every_attempt_is_at_the_same_instance_and_the_first_is_the_model_alone():
+def test_attempts_share_the_instance_and_the_first_equals_the_model_alone():
     _, _, environment = play(Attempts(attempts=4), seed=7)
     assert environment.seeds == [7] * 4
     alone, one = StepLog(), StepLog()
@@ -80,7 +80,7 @@ def test_every_attempt_is_at_the_same_instance_and_the_first_is_the_model_alone(
     assert alone.steps == one.steps
 
 
-def test_attempts_decide_anew():
+def test_attempts_make_independent_decisions():
     means = {"c": {name: float(i) for i, name in enumerate("abcdefgh")}}
     best = [
         play(Attempts(attempts=8), ContextualBandit(means), seed=seed, reader=UniformReader())[0].score
@@ -102,14 +102,14 @@ def test_retries_stop_at_the_best_possible_score():
         assert result.score == max(environment.scores)
 
 
-def test_retries_stop_at_the_given_score_where_no_best_is_known():
+def test_retries_stop_at_stop_at_without_a_max_score():
     bandit = ContextualBandit({"c": {"a": 0.0, "b": 1.0}}, noise="gaussian", sigma=0.01)
     assert bandit.max_score is None
     result, _, _ = play(Attempts(attempts=50, retries=True, stop_at=0.9), bandit, reader=UniformReader())
     assert result.score >= 0.9
 
 
-def test_a_budget_is_spent_and_at_most_one_attempt_more():
+def test_attempts_exceed_the_token_budget_by_at_most_one_attempt():
     alone = play(Attempts(attempts=1))[0].usage.tokens
     for budget in (0.0, 1.0, 3.5 * alone, 10.0 * alone):
         result, _, environment = play(Attempts(tokens=budget))
@@ -120,7 +120,7 @@ def test_a_budget_is_spent_and_at_most_one_attempt_more():
     assert len(play(Attempts(tokens=0.0))[2].scores) == 1
 
 
-def test_usage_and_time_are_of_all_attempts():
+def test_usage_and_time_are_sums_over_attempts():
     three = play(Attempts(attempts=3))[0]
     two = play(Attempts(attempts=2))[0]
     one = play(Attempts(attempts=1))[0]
@@ -128,11 +128,11 @@ def test_usage_and_time_are_of_all_attempts():
     assert three.usage.tokens > three.steps * 10
 
 
-def test_an_attempt_that_asked_nothing_ends_a_budget():
+def test_attempt_without_usage_ends_the_attempts():
     assert len(play(Attempts(tokens=100.0), reader=UniformReader())[2].scores) == 1
 
 
-def test_what_was_played_survives_an_error_as_an_aborted_episode():
+def test_failed_attempt_is_stored_as_aborted_episode():
     environment = Watched()
     environment.fail_at = 2
     with Memory.open(":memory:") as memory:
@@ -142,7 +142,7 @@ def test_what_was_played_survives_an_error_as_an_aborted_episode():
         assert memory.get("r-00000").steps == ()
 
 
-def test_the_kept_attempt_is_what_memory_stores():
+def test_memory_stores_the_best_attempt():
     with Memory.open(":memory:") as memory:
         (result,) = run_one(memory, Watched(), Attempts(attempts=5))
         stored = memory.get("r-00000")
@@ -154,7 +154,7 @@ def test_the_kept_attempt_is_what_memory_stores():
     "wrong",
     [{}, {"attempts": 2, "tokens": 5.0}, {"attempts": 0}, {"attempts": 1.5}, {"tokens": -1.0}, {"tokens": "many"}],
 )
-def test_attempts_need_one_limit(wrong):
+def test_attempts_need_exactly_one_limit(wrong):
     with pytest.raises(InputError):
         Attempts(**wrong)
 
@@ -167,7 +167,7 @@ def consistent(script, **options):
     return llm, SelfConsistency(llm, lambda model, n, seed: VotesReader(model, n=n, seed=seed), votes_prompt, **options)
 
 
-def test_the_majority_decides():
+def test_majority_policy_takes_the_most_voted_candidate():
     llm, reader = consistent(["left", "right", "right", "left", "right"], samples=5)
     reading = asyncio.run(reader.read("s", "t", ["left", "right"]))
     for seed in range(5):
@@ -177,7 +177,7 @@ def test_the_majority_decides():
     assert reading.usage.calls == 5
 
 
-def test_among_equals_the_seed_decides():
+def test_majority_ties_are_broken_by_seed():
     candidates = Prior({"a": -1.0, "b": -1.0, "c": -5.0})
     taken = {MajorityPolicy().decide("s", candidates, seed=seed).action for seed in range(30)}
     assert taken == {"a", "b"}
@@ -190,7 +190,7 @@ def test_among_equals_the_seed_decides():
         MajorityPolicy().decide("s", candidates, admissible=["d"])
 
 
-def test_without_one_usable_vote_all_are_alike_and_the_cost_counts():
+def test_no_usable_vote_gives_uniform_prior_with_usage():
     _, reader = consistent(lambda request: "I do not know", samples=3)
     reading = asyncio.run(reader.read("s", "t", ["a", "b"]))
     assert reading.prior["a"] == reading.prior["b"]
@@ -198,13 +198,13 @@ def test_without_one_usable_vote_all_are_alike_and_the_cost_counts():
     assert reading.usage.calls == 3
 
 
-def test_one_candidate_costs_nothing():
+def test_single_candidate_needs_no_call():
     llm, reader = consistent([], samples=5)
     assert asyncio.run(reader.read("s", "t", ["only"])).usage.tokens == 0
     assert llm.requests == []
 
 
-def test_samples_are_drawn_anew_at_every_step_and_the_same_when_played_again():
+def test_samples_differ_by_step_and_repeat_with_the_seed():
     def seeds(seed):
         llm, reader = consistent(lambda request: "east", samples=2)
         environment = Grid(["S.....G"], max_steps=6)
@@ -250,7 +250,7 @@ def test_usage_of_self_consistency_is_in_the_result():
     assert dataclasses.replace(result.usage, calls=0).tokens > 0
 
 
-def test_attempts_pass_on_what_an_environment_knows_beside_the_protocol():
+def test_attempts_return_true_score_and_late_rewards():
     """A desk whose rewards are late and noisy: its true score counts, and each reward goes where it was earned."""
     desk = SupportTriage(tickets=8, noise=0.4)
     log = StepLog()

@@ -36,7 +36,7 @@ def asked(llm, index=-1):
 # ------------------------------------------------------------------------------------- Reflexion
 
 
-def test_reflexion_reflects_on_failures_and_keeps_the_last_three():
+def test_reflexion_shows_the_last_three_reflections_on_failures():
     llm = counting()
     arm = Reflexion(llm, success=1.0)
     usages = tell(arm, *(episode(mark=str(n)) for n in range(4)), episode(1.0))
@@ -47,7 +47,7 @@ def test_reflexion_reflects_on_failures_and_keeps_the_last_three():
     assert all(request.temperature == 0.0 for request in llm.requests)
 
 
-def test_reflections_are_of_the_task_that_is_played():
+def test_reflections_are_stored_by_task():
     arm = Reflexion(counting(), success=1.0)
     tell(arm, episode(task="cook"), episode(task="clean"))
     assert "answer 1" in arm.context("s", "cook")
@@ -64,7 +64,7 @@ def test_without_a_threshold_every_episode_is_reflected_on():
 # ------------------------------------------------------------------------------------- workflows
 
 
-def test_workflows_come_from_successes_alone():
+def test_workflows_are_induced_from_successes_only():
     llm = counting()
     arm = Workflows(llm, success=1.0)
     usages = tell(arm, episode(0.0), episode(1.0, mark="good"), episode(0.0))
@@ -73,7 +73,7 @@ def test_workflows_come_from_successes_alone():
     assert arm.context("s", "t") == "Workflows that succeeded before, the latest last:\nanswer 1\nNow:"
 
 
-def test_a_known_workflow_becomes_the_latest():
+def test_repeated_workflow_becomes_the_latest():
     llm = ScriptedLLM(["Pay:\n1. confirm", "Go home:\n1. back", "PAY:\n\n1.  Confirm"])
     arm = Workflows(llm, success=1.0)
     tell(arm, *(episode(1.0) for _ in range(3)))
@@ -83,7 +83,7 @@ def test_a_known_workflow_becomes_the_latest():
 # ------------------------------------------------------------------------------------- evolution
 
 
-def test_each_episode_is_played_with_the_guide_that_was_written_last():
+def test_each_episode_uses_the_latest_guide():
     llm = counting()
     arm = Evolution(llm)
     assert arm.context("s", "t").startswith("Follow this guide:\nExplore")
@@ -112,7 +112,7 @@ def test_the_parent_is_the_upper_confidence_bound_of_scaled_scores():
     assert "go b" in asked(llm)
 
 
-def test_a_guide_that_won_is_played_again_without_a_call():
+def test_successful_guide_is_repeated_without_a_call():
     llm = counting()
     arm = Evolution(llm, success=5.0)
     usages = tell(arm, episode(0.0), episode(5.0, mark="won"), episode(5.0))
@@ -122,7 +122,7 @@ def test_a_guide_that_won_is_played_again_without_a_call():
     assert arm.context("s", "t").split("\n")[1] == "answer 2"
 
 
-def test_what_earned_and_what_changed_nothing_is_said_in_the_same_state_only():
+def test_known_effects_of_actions_are_shown_in_their_state_only():
     arm = Evolution(counting())
     steps = [Step("hall", "kick"), Step("hall", "sing"), Step("hall", "open", 2.0), Step("vault", "wait")]
     tell(arm, Episode("t", steps, final_state="vault"))
@@ -135,7 +135,7 @@ def test_what_earned_and_what_changed_nothing_is_said_in_the_same_state_only():
     assert "Here" not in arm.context("elsewhere", "t")
 
 
-def test_guides_are_kept_by_task():
+def test_guides_are_stored_by_task():
     arm = Evolution(counting())
     tell(arm, episode(task="cook"), episode(task="clean"))
     assert arm.context("s", "cook").split("\n")[1] == "answer 1"
@@ -157,7 +157,7 @@ def test_guides_are_kept_by_task():
     ],
 )
 @pytest.mark.parametrize("kind", [Reflexion, Workflows, Evolution])
-def test_an_answer_that_cannot_be_used_teaches_nothing_and_says_so(kind, answer, fault):
+def test_unusable_answer_is_no_lesson_and_is_reported(kind, answer, fault):
     arm = kind(ScriptedLLM([answer, "a lesson"]))
     before = arm.context("s", "t")
     (usage,) = tell(arm, episode(1.0, id="e7"))
@@ -170,12 +170,12 @@ def test_an_answer_that_cannot_be_used_teaches_nothing_and_says_so(kind, answer,
     assert "a lesson" in arm.context("s", "t")
 
 
-def test_a_plan_that_begins_with_cannot_is_no_refusal():
+def test_lesson_that_begins_with_cannot_is_no_refusal():
     lesson = asyncio.run(ask_lesson(ScriptedLLM(["I cannot open the gate."]), "?", max_tokens=9, limit_chars=99))
     assert lesson.text == "I cannot open the gate."
 
 
-def test_a_long_answer_is_cut_and_a_wild_one_is_cleaned():
+def test_lesson_is_cut_and_made_printable():
     wild = "step one\x1b[31m\n" + "\ud800 go\x00 on\n" * 10_000
     lesson = asyncio.run(ask_lesson(ScriptedLLM([wild]), "?", max_tokens=9, limit_chars=50))
     assert len(lesson.text) <= 50
@@ -183,14 +183,14 @@ def test_a_long_answer_is_cut_and_a_wild_one_is_cleaned():
     assert all(line.isprintable() for line in lesson.text.split("\n"))
 
 
-def test_an_endpoint_that_is_down_is_an_error():
+def test_unavailable_endpoint_raises_an_error():
     arm = Reflexion(ScriptedLLM([ModelUnavailableError("down", "rule", "step")]))
     with pytest.raises(ModelUnavailableError):
         tell(arm, episode())
     assert arm.faults == ()
 
 
-def test_what_learning_cost_is_returned():
+def test_learning_returns_its_usage():
     (usage,) = tell(Reflexion(ScriptedLLM(["a b c"])), episode())
     assert usage.completion_tokens == 3
     assert usage.tokens > 3
@@ -198,7 +198,7 @@ def test_what_learning_cost_is_returned():
 
 
 @pytest.mark.parametrize("kind", [Reflexion, Workflows, Evolution])
-def test_a_model_is_needed(kind):
+def test_lesson_arms_need_a_model(kind):
     with pytest.raises(InputError, match=r"asks a model.*Pass an LLM"):
         kind(UniformReader())
     with pytest.raises(InputError, match="max_tokens"):

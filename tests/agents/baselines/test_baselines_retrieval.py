@@ -55,12 +55,12 @@ def test_b_switches_length_off_and_k1_repetition():
 
 
 @pytest.mark.parametrize("wrong", [{"k1": -1.0}, {"b": 1.5}, {"b": float("nan")}, {"k1": "x"}])
-def test_bm25_refuses_what_the_equation_does_not_allow(wrong):
+def test_bm25_refuses_parameters_out_of_range(wrong):
     with pytest.raises(InputError):
         BM25(**wrong)
 
 
-def test_bm25_over_nothing():
+def test_bm25_of_empty_index_and_query():
     assert BM25().scores("x") == {}
     index = BM25()
     index.add("!?")
@@ -101,7 +101,7 @@ def finder(request, memory):
     return BySearch(lambda state, k: memory.search(state, k, 0.0))
 
 
-def test_only_successes_are_shown_and_the_most_alike_first(finder):
+def test_only_successes_are_shown_most_similar_first(finder):
     arm = told(finder, BAD, GOOD, success=2.0)
     context = arm.context("a hall with a red door", "t")
     assert context.split("\n") == [
@@ -116,19 +116,19 @@ def test_only_successes_are_shown_and_the_most_alike_first(finder):
     assert arm.context("nothing shared", "t") == ""
 
 
-def test_each_step_is_shown_once_with_the_most_it_earned(finder):
+def test_equal_steps_are_shown_once_with_the_highest_return(finder):
     """`open red` in the hall was taken in both successes: 2 points once, 1 point once."""
     context = told(finder, GOOD, FAIR).context("hall red door", "t")
     assert context.count("open red") == 1
     assert "Earned from there: 2" in context
 
 
-def test_among_equals_what_earned_more_comes_first(finder):
+def test_equal_similarity_is_ordered_by_return(finder):
     context = told(finder, FAIR, GOOD).context("vault gold", "t")
     assert context.index("take gold") < context.index("leave")
 
 
-def test_k_and_window_bound_what_is_shown(finder):
+def test_k_and_window_limit_the_examples(finder):
     arm = told(finder, FAIR, GOOD, k=1)
     assert arm.context("vault gold", "t").count("State:") == 1
     assert told(finder, GOOD, window_tokens=10).context("vault gold", "t") == ""
@@ -138,7 +138,7 @@ def long_state(number, length=60):
     return " ".join(["door", f"room{number}", *(f"thing{(number * 7 + n) % 50}" for n in range(length))])
 
 
-def test_the_window_is_filled_a_long_state_is_cut_and_what_does_not_fit_at_all_is_passed_over():
+def test_window_cuts_long_states_and_skips_steps_that_do_not_fit():
     """The first state has 480 characters, 124 tokens; the second's action alone is too long for what is left."""
     states = [long_state(n) for n in range(3)]
     actions = ["open", "say " + "word " * 70, "push"]
@@ -151,7 +151,7 @@ def test_the_window_is_filled_a_long_state_is_cut_and_what_does_not_fit_at_all_i
     assert shown[1].startswith("State: door room2") and " ... " in shown[1]
 
 
-def test_it_uses_as_much_of_a_window_as_examples_in_a_prompt_do(memory):
+def test_window_is_filled_like_the_one_of_examples(memory):
     """Of one memory both show as many steps, and about as many tokens, whatever the window."""
     episodes = [Episode("t", [Step(long_state(n, 40), "open", 1.0)], id=f"e{n}") for n in range(4)]
     for episode in episodes:
@@ -169,7 +169,7 @@ def test_it_uses_as_much_of_a_window_as_examples_in_a_prompt_do(memory):
     sizes=st.lists(st.tuples(st.integers(1, 120), st.integers(1, 60)), min_size=1, max_size=4),
     window=st.integers(1, 500),
 )
-def test_no_window_is_exceeded_and_no_state_shown_is_shorter_than_it_may_be(sizes, window):
+def test_window_is_never_exceeded_and_states_have_a_minimum_length(sizes, window):
     steps = [Step(long_state(n, size), "go " * long, 1.0) for n, (size, long) in enumerate(sizes)]
     context = told(ByBM25(), Episode("t", steps, id="e"), k=4, window_tokens=window).context("door", "t")
     assert estimated_tokens(context) <= window
@@ -178,12 +178,12 @@ def test_no_window_is_exceeded_and_no_state_shown_is_shorter_than_it_may_be(size
             assert len(line) >= len("State: ") + min(40, *(len(step.state) for step in steps))
 
 
-def test_nothing_is_known_before_the_first_success(finder):
+def test_context_is_empty_before_the_first_success(finder):
     assert told(finder).context("hall red door", "t") == ""
     assert told(finder, BAD).context("hall red door", "t") == ""
 
 
-def test_top_k_looks_past_any_number_of_nearer_failures(memory):
+def test_search_continues_past_nearer_failures(memory):
     """Two hundred failures are more like the state than the one success."""
     for i in range(200):
         memory.add(Episode("t", [Step("hall red door", f"kick {i}", -1.0)], id=f"bad{i}"))
@@ -192,6 +192,6 @@ def test_top_k_looks_past_any_number_of_nearer_failures(memory):
     assert "Action: open" in arm.context("hall red door", "t")
 
 
-def test_what_is_in_memory_but_was_not_told_is_not_shown(memory):
+def test_steps_of_memory_that_were_not_learned_are_not_shown(memory):
     memory.add(GOOD)
     assert told(BySearch(lambda state, k: memory.search(state, k, 0.0))).context("vault gold", "t") == ""

@@ -68,7 +68,7 @@ def test_the_teachers_episodes_are_stored_with_their_provenance(memory):
     assert filled.stopped is None
 
 
-def test_what_was_played_is_not_played_again(memory):
+def test_stored_episodes_are_not_played_again(memory):
     teach(memory, 3)
     teacher = Knowing()
     more = teach(memory, 5, teacher)
@@ -95,14 +95,14 @@ def test_what_was_played_is_not_played_again(memory):
         ({"usd": 0}, 0),
     ],
 )
-def test_a_budget_ends_the_filling_between_two_episodes(memory, budget, played):
+def test_budget_stops_distillation_between_episodes(memory, budget, played):
     filled = teach(memory, budget=DistillationBudget(**budget))
     assert len(filled.results) == len(memory.episodes()) == played
     assert (filled.stopped is None) == (played == 5)
     assert all(e.ending == "terminated" for e in memory.episodes())
 
 
-def test_a_record_knows_what_was_spent_and_goes_on(memory, tmp_path):
+def test_record_resumes_distillation_with_its_usage(memory, tmp_path):
     def go(episodes, usd):
         record = RunRecord(tmp_path / "run", {"what": "filling"})
         return teach(memory, episodes, record=record, budget=DistillationBudget(usd=usd))
@@ -116,7 +116,7 @@ def test_a_record_knows_what_was_spent_and_goes_on(memory, tmp_path):
     assert on.usage.cost_usd == pytest.approx(0.2)
 
 
-def test_what_is_not_known_is_not_nothing(memory):
+def test_budget_refuses_unknown_amounts(memory):
     with pytest.raises(ConfigError, match="without a price"):
         teach(memory, teacher=Knowing(cost_usd=None), budget=DistillationBudget(usd=1.0))
     assert len(memory.episodes()) == 1
@@ -125,7 +125,7 @@ def test_what_is_not_known_is_not_nothing(memory):
         teach(memory, budget=DistillationBudget(tokens=1000))
 
 
-def test_an_episode_that_broke_off_is_played_again(memory):
+def test_aborted_episode_is_played_again(memory):
     class Failing(Knowing):
         async def read(self, state, task, candidates):
             if len(self.states) == 5:
@@ -142,12 +142,12 @@ def test_an_episode_that_broke_off_is_played_again(memory):
 
 
 @pytest.mark.parametrize("episodes", [0, -1, True, 2.0])
-def test_a_number_of_episodes_is_whole(memory, episodes):
+def test_number_of_episodes_must_be_whole(memory, episodes):
     with pytest.raises(InputError):
         teach(memory, episodes)
 
 
-def test_a_budget_is_at_least_nothing():
+def test_budget_must_not_be_negative():
     with pytest.raises(InputError, match="usd = -1"):
         DistillationBudget(usd=-1)
 
@@ -187,7 +187,7 @@ def test_the_student_learns_from_the_teachers_steps_and_calls_it_less(memory):
     assert sum(r.usage.cost_usd for r in taught) < sum(r.usage.cost_usd for r in results) / 10
 
 
-def test_who_decided_is_noted_beside_each_step_in_memory(memory):
+def test_deciding_model_is_noted_at_each_step(memory):
     student, teacher = Knowing("small", skill=0.1, cost_usd=0.0001), Knowing()
     cascade, play_one = CascadeReader(student, teacher, memory=memory, min_evidence=2.0), CascadePlay()
     asyncio.run(
@@ -205,7 +205,7 @@ def test_who_decided_is_noted_beside_each_step_in_memory(memory):
     memory.verify()
 
 
-def test_an_agent_with_a_cascade_for_a_reader_says_who_decided_too(memory):
+def test_agent_with_a_cascade_notes_the_deciding_model(memory):
     """The agent's readers read a whole prompt: `observation` says where the state is in it."""
     teach(memory)
     cascade = CascadeReader(
@@ -226,7 +226,7 @@ def test_an_agent_with_a_cascade_for_a_reader_says_who_decided_too(memory):
     assert {note.kind for note in notes} == {DECIDED, "shown"}  # the agent's own notes got through
 
 
-def test_without_a_memory_it_only_counts():
+def test_cascade_play_counts_steps_without_a_memory():
     play_one = CascadePlay()
     cascade = CascadeReader(Knowing("small", skill=0.999), Knowing())
     result = asyncio.run(play_one(bandit(), ModelAlone(), cascade, log := StepLog(), seed=0))

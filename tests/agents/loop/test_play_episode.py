@@ -96,7 +96,7 @@ def test_an_episode_that_ends_on_the_limit_by_reaching_the_goal_is_terminated():
     assert (result.ending, result.score, result.steps) == ("terminated", 1.0, 1)
 
 
-def test_the_stored_steps_carry_what_was_decided():
+def test_stored_steps_have_prior_and_propensity_of_the_decision():
     bandit = ContextualBandit(COLOURS, rounds=12)
     with Memory.open(":memory:") as memory:
         policy = Recorded(JitRL(fed(memory)))
@@ -173,7 +173,7 @@ def test_nothing_of_the_running_episode_can_be_retrieved_while_it_runs():
 
 
 @pytest.mark.parametrize("error", [EnvError("a", "b", "c"), RuntimeError("boom"), KeyboardInterrupt()], ids=repr)
-def test_an_error_in_the_middle_keeps_what_was_played_as_aborted_and_goes_on_its_way(error):
+def test_error_stores_aborted_episode_and_is_raised(error):
     grid = Broken(error, at=3)
     with Memory.open(":memory:") as memory:
         with pytest.raises(type(error)) as caught, memory.episode(task=grid.task, id="e") as episode:
@@ -186,7 +186,7 @@ def test_an_error_in_the_middle_keeps_what_was_played_as_aborted_and_goes_on_its
         memory.verify()
 
 
-def test_an_environment_that_names_no_actions_is_refused_before_it_is_played():
+def test_environment_without_named_actions_is_refused():
     check_environment(lambda: Grid(["S.G"]))  # the sound one
     with pytest.raises(EnvError) as caught:
         play(Silent(["S.G"]))
@@ -210,7 +210,7 @@ def test_usage_adds_up_and_an_unknown_price_stays_unknown():
     assert play(ContextualBandit(COLOURS)).usage == Usage()
 
 
-def test_the_uniform_reader_has_no_opinion():
+def test_uniform_reader_returns_equal_logprobs():
     reading = asyncio.run(UniformReader().read("s", "t", ["a", "b", "c"]))
     assert list(reading.prior.values()) == pytest.approx(log_softmax([0.0, 0.0, 0.0]).tolist())
     assert (reading.prior.method, reading.prior.model, reading.usage) == ("uniform", "uniform", Usage())
@@ -239,7 +239,7 @@ class Parrot:
         pass
 
 
-def test_where_any_text_is_taken_the_model_proposes_and_memory_adds_what_it_has_seen():
+def test_model_and_memory_propose_actions_of_free_text_environments():
     llm = ScriptedLLM(lambda request: "Action: talk")
     reader = VotesReader(llm, n=2, canonical=lambda action: action.lower())
     with Memory.open(":memory:") as memory:
@@ -254,6 +254,6 @@ def test_where_any_text_is_taken_the_model_proposes_and_memory_adds_what_it_has_
     assert result.usage.calls == 2
 
 
-def test_where_any_text_is_taken_a_reader_that_only_compares_is_refused():
+def test_free_text_environment_needs_a_proposer():
     with pytest.raises(EnvError, match=r"no admissible actions.*propose"):
         asyncio.run(play_episode(Parrot(), ModelAlone(), UniformReader(), StepLog(), seed=0))

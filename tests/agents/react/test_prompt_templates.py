@@ -36,13 +36,13 @@ def test_a_template_is_filled_in(template, values, filled):
 
 @settings(max_examples=60, deadline=None)
 @given(st.lists(st.text("{}abgol \n", max_size=12), min_size=2, max_size=2))
-def test_what_a_value_holds_is_never_read_as_a_field(texts):
+def test_field_in_a_value_is_not_replaced(texts):
     goal, plan = (f"x{text}x" for text in texts)
     assert fill("<{goal}|{plan}>", {"goal": goal, "plan": plan}) == f"<{goal}|{plan}>"
 
 
 @pytest.mark.parametrize("name", sorted(FIELDS))
-def test_a_template_knows_its_fields_and_says_which(name):
+def test_unknown_field_is_refused_with_the_known_ones(name):
     known = " ".join(f"{{{field}}}" for field in FIELDS[name])
     assert getattr(Templates(**{name: known}), name) == known
     with pytest.raises(InputError) as error:
@@ -56,7 +56,7 @@ def test_a_template_knows_its_fields_and_says_which(name):
 @pytest.mark.parametrize(
     "field", ["{ goal }", "{goal }", "{goal!r}", "{goal:>10}", "{goal!s:.20}", "{{ goal }}", "{goal:}"]
 )
-def test_a_field_is_its_name_in_braces_and_no_more(field):
+def test_field_with_blanks_or_format_is_refused(field):
     with pytest.raises(InputError, match="act template") as error:
         Templates(act=f"Now {field}: {{observation}}")
     assert field.strip("{}") in error.value.seen
@@ -64,18 +64,18 @@ def test_a_field_is_its_name_in_braces_and_no_more(field):
 
 
 @pytest.mark.parametrize("wrong", ["", "  \n", None, 3, ["{goal}"]])
-def test_a_template_is_text(wrong):
+def test_template_must_be_a_text(wrong):
     with pytest.raises(InputError, match="act template"):
         Templates(act=wrong)
 
 
-def test_a_plan_cannot_be_given_what_comes_after_it():
+def test_plan_template_has_no_later_fields():
     with pytest.raises(InputError, match="reasoning"):
         Templates(plan="{reasoning}")
 
 
 @pytest.mark.parametrize("templates", [Templates(), TOOL_TEMPLATES], ids=["text", "tools"])
-def test_the_default_prompts_show_everything_there_is_and_no_heading_without_it(templates):
+def test_default_prompts_show_all_values_and_no_empty_heading(templates):
     values = {field: f"<{field}>" for field in FIELDS["act"]}
     for name in ("plan", "reason", "act", "reason_act"):
         full = templates.render(name, values)
@@ -105,13 +105,13 @@ PROMPTS = {
 
 
 @pytest.mark.parametrize("kind", PROMPTS)
-def test_the_default_prompts_are_to_the_byte_those_that_were_measured(kind):
+def test_default_prompts_are_unchanged_since_the_benchmarks(kind):
     templates = {"text": Templates(), "tools": TOOL_TEMPLATES}[kind]
     found = {name: hashlib.sha256(getattr(templates, name).encode()).hexdigest()[:16] for name in PROMPTS[kind]}
     assert found == PROMPTS[kind], "a prompt changed: measure again, then write down its digest here"
 
 
-def test_the_prompt_of_an_action_is_as_it_is_written_down():
+def test_prompt_of_an_action_in_full():
     values = {field: f"<{field}>" for field in FIELDS["act"]}
     assert (
         Templates().render("act", values)

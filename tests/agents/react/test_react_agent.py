@@ -34,7 +34,7 @@ from seasoned.sync import Sync
         ({"plan": False, "reason": False}, ["ACT", "ACT"]),
     ],
 )
-def test_it_plans_once_then_reasons_and_acts_as_configured(options, asked):
+def test_agent_plans_once_then_reasons_and_acts_as_configured(options, asked):
     agent = walker(**options)
     result = once(agent)
     assert kinds(agent) == asked
@@ -47,7 +47,7 @@ def test_it_plans_once_then_reasons_and_acts_as_configured(options, asked):
     assert result.usage.prompt_tokens > 0
 
 
-def test_with_a_reader_the_reasoning_is_in_what_is_read_and_the_policy_decides():
+def test_reader_gets_the_reasoning_and_the_policy_decides():
     def script(request):
         return {"A": math.log(0.9), "B": math.log(0.1)} if said(request).startswith("Task:") else east(request)
 
@@ -77,7 +77,7 @@ def test_any_text_is_an_action_where_none_are_named():
     assert (terminal.taken, result.score) == (["echo 1", "echo 2\nstop"], 1.0)
 
 
-def test_what_people_and_pages_write_is_never_a_field():
+def test_field_in_a_task_or_state_is_not_replaced():
     agent = Agent(ScriptedLLM(["Action: stop"]), plan=False)
     asyncio.run(agent.run(Terminal()))
     [request] = agent.settings.llm.requests
@@ -99,7 +99,7 @@ def test_native_tool_calls_are_actions():
 # ------------------------------------------------------------------------------------------ what cannot be used
 
 
-def test_an_unusable_reply_is_shown_once_with_the_reason():
+def test_unusable_reply_is_requested_again_with_the_reason():
     events = []
     agent = Agent(ScriptedLLM(["Action: fly", "Action: east", "Action: east"]), plan=False, on_step=events.append)
     assert once(agent).score == 1.0
@@ -110,7 +110,7 @@ def test_an_unusable_reply_is_shown_once_with_the_reason():
     assert events[0].usage.calls == 2
 
 
-def test_a_reply_that_was_cut_off_says_so_and_a_brief_one_is_asked_for():
+def test_cut_off_reply_is_named_and_a_brief_one_requested():
     cut = Completion("<think>\nAction: east?\n</think>\nThought: I would like to thi", "m", Usage(), "length")
     agent = Agent(ScriptedLLM([cut, cut]), plan=False, max_tokens=16)
     with pytest.raises(ModelAnswerError) as error:
@@ -123,7 +123,7 @@ def test_a_reply_that_was_cut_off_says_so_and_a_brief_one_is_asked_for():
 
 
 @pytest.mark.parametrize("options", [{}, {"calls": 2}, {"plan": False}])
-def test_a_second_unusable_reply_breaks_the_episode_off_and_no_action_stands_in(options):
+def test_second_unusable_reply_aborts_without_another_action(options):
     def script(request):
         return east(request) if "cell:0,0" in said(request) or "PLAN" in said(request) else ""
 
@@ -138,7 +138,7 @@ def test_a_second_unusable_reply_breaks_the_episode_off_and_no_action_stands_in(
 
 
 @pytest.mark.parametrize("at", ["plan", "act"])
-def test_a_model_that_fails_breaks_the_episode_off_before_its_first_step(at):
+def test_failing_model_aborts_before_the_first_step(at):
     down = ModelUnavailableError("503", "the endpoint is up", "Wait.")
     with Memory.open(":memory:") as memory:
         agent = walker(memory, lambda request: down if at == "plan" or "BOTH" in said(request) else "Walk.")
@@ -167,7 +167,7 @@ class Failing(Grid):
     ("error", "raised"),
     [(EnvError("a", "b", "c"), EnvError), (KeyboardInterrupt(), KeyboardInterrupt), (None, EnvError)],
 )
-def test_an_episode_that_breaks_off_is_kept_as_aborted(error, raised):
+def test_error_stores_the_agents_episode_as_aborted(error, raised):
     with Memory.open(":memory:") as memory:
         with pytest.raises(raised):
             once(walker(memory), Failing(error))
@@ -179,7 +179,7 @@ def test_an_episode_that_breaks_off_is_kept_as_aborted(error, raised):
 # ------------------------------------------------------------------------------------------ seeds
 
 
-def test_a_seed_that_is_given_once_stays():
+def test_agent_seed_determines_episodes_and_requests():
     def sides(agent_seed):
         agent = walker(script=follow, plan=False, temperature=0.7, seed=agent_seed)
         environment = ContextualBandit(COLOURS, rounds=4)
@@ -193,7 +193,7 @@ def test_a_seed_that_is_given_once_stays():
     assert sides(7) == sides(7) != sides(8)
 
 
-def test_a_seed_is_stated_once_and_goes_into_a_request_only_where_it_is_drawn_from():
+def test_second_seed_is_refused_and_greedy_requests_have_none():
     agent = walker(seed=3)
     with pytest.raises(InputError, match="stated once"):
         once(agent, seed=0)
@@ -214,7 +214,7 @@ def test_a_seed_is_stated_once_and_goes_into_a_request_only_where_it_is_drawn_fr
 
 
 @pytest.mark.parametrize("is_async", [False, True])
-def test_a_callback_is_told_everything_about_a_step(is_async):
+def test_on_step_gets_all_fields_of_a_step(is_async):
     events = []
 
     async def later(event):
@@ -234,7 +234,7 @@ def test_a_callback_is_told_everything_about_a_step(is_async):
     assert (first.usage.calls, second.usage.calls, first.seed, first.learns) == (2, 1, 0, True)
 
 
-def test_a_callback_that_fails_breaks_the_episode_off():
+def test_error_in_on_step_aborts_the_episode():
     def refuse(event):
         raise RuntimeError("no")
 
@@ -247,14 +247,14 @@ def test_a_callback_that_fails_breaks_the_episode_off():
 # ------------------------------------------------------------------------------------------ sync, limits, refusals
 
 
-def test_sync_and_async_are_one_body():
+def test_sync_agent_plays_the_same_episode():
     with Sync(walker()) as agent:
         direct = agent.run(Grid(["S.G"]), seed=0)
         [of_many] = agent.run_many([Grid(["S.G"])], [0])
     assert direct.episode == of_many.episode == once(walker()).episode
 
 
-def test_an_episode_is_cut_off_after_max_steps():
+def test_episode_is_truncated_after_max_steps():
     with Memory.open(":memory:") as memory:
         result = once(walker(memory, max_steps=2), Grid(["S...G"]))
         assert (result.ending, result.steps, memory.get(result.episode_id).ending) == ("truncated", 2, "truncated")
@@ -308,7 +308,7 @@ REFUSED = [
 
 
 @pytest.mark.parametrize(("options", "says"), REFUSED, ids=[" ".join(options) for options, _ in REFUSED])
-def test_what_cannot_work_is_refused_when_the_agent_is_made(options, says):
+def test_invalid_settings_are_refused_by_the_constructor(options, says):
     with Memory.open(":memory:") as memory, pytest.raises(InputError) as error:
         Agent(**{"llm": LLM, "memory": memory} | options)
     assert says in str(error.value)
@@ -316,7 +316,7 @@ def test_what_cannot_work_is_refused_when_the_agent_is_made(options, says):
 
 
 @pytest.mark.parametrize("guard", [{"trusted": bool}, {"vouched_by": {"tests"}}], ids="".join)
-def test_what_guards_the_prompt_alone_is_refused_where_the_logits_act_too(guard):
+def test_guarded_examples_are_refused_in_mode_both(guard):
     with Memory.open(":memory:") as memory:
         guarded = Examples(memory, **guard)
         with pytest.raises(InputError, match=r"memory\.quarantine"):
@@ -325,14 +325,14 @@ def test_what_guards_the_prompt_alone_is_refused_where_the_logits_act_too(guard)
         Agent(LLM, memory, mode="both", reader=LABELS, examples=Examples(memory))
 
 
-def test_a_cascade_that_would_look_for_evidence_at_the_prompt_is_refused():
+def test_cascade_with_evidence_needs_the_current_state():
     with Memory.open(":memory:") as memory:
         with pytest.raises(InputError, match="observation=current_state"):
             Agent(LLM, memory, reader=CascadeReader(LABELS, LABELS, min_evidence=1, memory=memory))
         Agent(LLM, memory, reader=CascadeReader(LABELS, LABELS, memory=memory))
 
 
-def test_demonstrations_are_stored_once_and_stay():
+def test_demonstrations_are_stored_once():
     """However often an agent is made, here, after a restart and by others at the same time; changed ones are others."""
     given = [
         Episode("go east", [Step("hall", "east", 1.0, prior={"east": -0.5})]),

@@ -56,7 +56,7 @@ def east(**options):
 # ------------------------------------------------------------------------------------------ at the same time
 
 
-def test_episodes_are_played_at_the_same_time_and_no_more_than_allowed():
+def test_concurrency_is_used_and_limited():
     llm = Gathering(3)
     results = asyncio.run(simple(llm).run_many(lambda n: Grid(["S.G"]), list(range(9)), concurrency=3))
     assert llm.most == 3
@@ -84,7 +84,7 @@ class Numbered(Grid):
         self.closed = True
 
 
-def test_results_come_in_order_and_a_failing_episode_does_not_lose_the_others():
+def test_results_are_in_order_and_failures_are_independent():
     made = []
 
     async def make(number):
@@ -126,7 +126,7 @@ class Unplayable(Unclosed):
         raise EnvError("the page is gone", "a page stays", "Open it again.")
 
 
-def test_what_was_played_stays_so_where_its_environment_cannot_be_closed():
+def test_error_of_closing_leaves_the_result_unchanged():
     with Memory.open(":memory:") as memory:
         agent = simple(east(), memory, verify=lambda episode: Verification(success=True))
         played, broken = asyncio.run(
@@ -139,13 +139,13 @@ def test_what_was_played_stays_so_where_its_environment_cannot_be_closed():
         assert str(broken.close_error)[:16] == "the window stays" and broken.episode_id is not None
 
 
-def test_environments_that_were_given_stay_open():
+def test_listed_environments_stay_open():
     given = [Numbered(0), Numbered(1)]
     asyncio.run(simple(east()).run_many(given))
     assert not any(environment.closed for environment in given)
 
 
-def test_credit_goes_to_the_episode_that_looked():
+def test_impressions_are_credited_to_their_own_episode():
     """Two episodes wait for each other at every call; each was shown what was stored for its own task."""
 
     def script(request):
@@ -179,7 +179,7 @@ class Told(ContextualBandit):
         return f"Bet on {self.colour}."
 
 
-def test_ctrl_c_ends_all_of_them_and_keeps_what_was_played():
+def test_ctrl_c_aborts_and_stores_all_running_episodes():
     def stop(event):
         if event.task == "task 2":
             raise KeyboardInterrupt
@@ -206,14 +206,14 @@ def test_ctrl_c_ends_all_of_them_and_keeps_what_was_played():
         ([Grid(["SG"])], {"seeds": [-1]}, "at least 0"),
     ],
 )
-def test_a_batch_that_cannot_be_meant_is_refused_before_anything_is_played(environments, options, says):
+def test_contradictory_batch_is_refused_before_playing(environments, options, says):
     llm = east()
     with pytest.raises(InputError, match=says):
         asyncio.run(simple(llm).run_many(environments, **options))
     assert not llm.requests
 
 
-def test_one_environment_may_be_played_in_again_and_again():
+def test_one_environment_can_be_listed_twice_without_concurrency():
     results = asyncio.run(simple(east()).run_many([Grid(["S.G"])] * 3, concurrency=1))
     assert [result.score for result in results] == [1.0] * 3
 
@@ -231,7 +231,7 @@ def test_one_environment_may_be_played_in_again_and_again():
         (Verification(success=True, reward=5.0), 5.0, "verification"),
     ],
 )
-def test_a_verdict_becomes_feedback_on_the_last_step(verdict, reward, source, is_async):
+def test_verification_becomes_feedback_on_the_last_step(verdict, reward, source, is_async):
     told = []
 
     def check(episode):
@@ -255,7 +255,7 @@ def test_a_verdict_becomes_feedback_on_the_last_step(verdict, reward, source, is
 
 
 @pytest.mark.parametrize("said", ["error", "passed", True, 1.0])
-def test_a_check_that_fails_is_reported_and_is_never_a_success(said):
+def test_error_of_verify_is_reported_without_feedback(said):
     def check(episode):
         if said == "error":
             raise OSError("the sandbox is gone")
@@ -268,7 +268,7 @@ def test_a_check_that_fails_is_reported_and_is_never_a_success(said):
         assert memory.get(result.episode_id).ending == "terminated"
 
 
-def test_a_check_that_cannot_say_says_nothing_and_is_not_asked_about_what_broke_off():
+def test_verify_may_return_none_and_skips_aborted_episodes():
     asked = []
     with Memory.open(":memory:") as memory:
         agent = simple(east(), memory, verify=asked.append)
@@ -280,12 +280,12 @@ def test_a_check_that_cannot_say_says_nothing_and_is_not_asked_about_what_broke_
 @pytest.mark.parametrize(
     "wrong", [{}, {"success": "yes"}, {"success": 1}, {"reward": math.nan}, {"success": True, "source": " "}]
 )
-def test_a_verdict_says_something(wrong):
+def test_verification_needs_a_success_or_a_reward(wrong):
     with pytest.raises(InputError):
         Verification(**wrong)
 
 
-def test_rewards_that_come_late_count_where_they_were_earned():
+def test_late_rewards_are_added_to_their_steps():
     desk = SupportTriage(tickets=3, delay=1, noise=0.0)
     with Memory.open(":memory:", gamma=0.0) as memory:
         llm = ScriptedLLM(lambda request: f"Action: {desk.right_team}")
@@ -300,7 +300,7 @@ def test_rewards_that_come_late_count_where_they_were_earned():
 
 
 @pytest.mark.parametrize("mode", ["none", "prompt", "logits", "both"])
-def test_the_agent_is_an_arm_that_a_run_can_play_and_go_on_with(mode):
+def test_run_plays_and_resumes_the_agent_as_an_arm(mode):
     labels = LabelReader(ScriptedLLM(lambda request: {"A": math.log(0.5), "B": math.log(0.5)}))
     llm = ScriptedLLM(lambda request: "Right is best.")
     with Memory.open(":memory:") as memory:
@@ -318,7 +318,7 @@ def test_the_agent_is_an_arm_that_a_run_can_play_and_go_on_with(mode):
         assert all(result.usage.calls == 3 for result in results[4:])
 
 
-def test_an_arm_has_the_seeds_and_the_judges_of_its_run():
+def test_agent_with_seed_or_verify_is_refused_as_an_arm():
     for options in ({"seed": 0}, {"verify": lambda episode: None}):
         with Memory.open(":memory:") as memory, pytest.raises(InputError, match="play_run"):
             simple(east(), memory, **options).as_arm()

@@ -26,7 +26,7 @@ from seasoned.types import EvidenceQuery
 
 
 @pytest.mark.parametrize("calls", [1, 2])
-def test_training_stores_the_episode_with_its_plan_its_reasoning_and_what_was_shown(calls):
+def test_training_stores_episode_plan_reasoning_and_impressions(calls):
     with Memory.open(":memory:") as memory:
         agent = walker(memory, calls=calls, arm="mine")
         first, second = once(agent), asyncio.run(agent.train(Grid(["S.G"]), 1, subject="ada"))
@@ -53,7 +53,7 @@ def digest(path):
 
 
 @pytest.mark.parametrize("mode", ["none", "prompt", "logits", "both"])
-def test_a_run_is_frozen_it_writes_nothing(mode, tmp_path):
+def test_run_writes_nothing_to_the_memory(mode, tmp_path):
     path = tmp_path / "agent.db"
     with Memory.open(path) as memory:
         options = {"reader": labels(), "calls": 2} if mode in ("logits", "both") else {}
@@ -75,7 +75,7 @@ def test_a_run_is_frozen_it_writes_nothing(mode, tmp_path):
     assert digest(path) == at_rest
 
 
-def test_a_run_under_another_gamma_records_nothing_and_a_read_only_memory_refuses(tmp_path):
+def test_run_with_another_gamma_stores_no_episode_and_needs_a_writable_memory(tmp_path):
     path = tmp_path / "agent.db"
 
     def run(memory):
@@ -118,7 +118,7 @@ def trained_on_both(memory, episodes=16):
     return bandit
 
 
-def test_in_mode_none_a_reader_acts_by_the_models_own_policy_whatever_the_memory_knows():
+def test_mode_none_uses_the_models_own_policy():
     with Memory.open(":memory:") as memory:
         bandit, events = trained_on_both(memory), []
         agent = walker(memory, mode="none", reader=labels(), reason=False, plan=False, on_step=events.append)
@@ -127,7 +127,7 @@ def test_in_mode_none_a_reader_acts_by_the_models_own_policy_whatever_the_memory
     assert (decision.mode, decision.probs, decision.n_steps) == ("base", decision.base_probs, 0)
 
 
-def test_logits_are_shifted_by_what_the_memory_knows():
+def test_mode_logits_shifts_by_the_evidence():
     with Memory.open(":memory:") as memory:
         bandit, events = trained_on_both(memory), []
         agent = walker(memory, mode="logits", reader=labels(), reason=False, plan=False, on_step=events.append)
@@ -140,7 +140,7 @@ def test_logits_are_shifted_by_what_the_memory_knows():
     assert not event.impressions and shown_in(event.model_calls[0].messages[0].content) == ""
 
 
-def test_both_shows_examples_and_does_not_count_them_again():
+def test_mode_both_discounts_the_shown_steps():
     with Memory.open(":memory:") as memory:
         bandit, events = trained_on_both(memory), []
         agent = walker(memory, mode="both", reader=labels(), reason=False, plan=False, on_step=events.append)
@@ -160,7 +160,7 @@ def test_both_shows_examples_and_does_not_count_them_again():
         assert read and f"already in the prompt: {read.total()} of the steps" in event.decision.reason
 
 
-def test_what_the_plan_and_the_reasoning_were_shown_is_not_counted_either():
+def test_steps_in_plan_and_reasoning_prompts_are_discounted():
     with Memory.open(":memory:") as memory:
         bandit, events = trained_on_both(memory), []
         agent = walker(memory, mode="both", reader=labels(), on_step=events.append)
@@ -175,7 +175,7 @@ def test_what_the_plan_and_the_reasoning_were_shown_is_not_counted_either():
     assert "already in the prompt: 3 of the steps" in event.decision.reason
 
 
-def test_the_steps_around_an_example_are_shown_with_it_and_left_out_with_it():
+def test_window_steps_of_an_example_are_discounted():
     events = []
     with Memory.open(":memory:") as memory:
         stored = once(walker(memory), Grid(["S....G"]))
@@ -190,7 +190,7 @@ def test_the_steps_around_an_example_are_shown_with_it_and_left_out_with_it():
         assert len(window) > 1
 
 
-def test_what_was_shown_by_others_as_well_counts_once():
+def test_step_shown_by_several_prompts_is_discounted_once():
     with Memory.open(":memory:") as memory:
         ids = [once(walker(memory, mode="none")).episode_id for _ in range(3)]
         state, asked = "cell:0,0 open:east", {"k": 1, "unit": "states", "threshold": 1.0, "gamma": None}
@@ -217,7 +217,7 @@ class Each:
         return (Example(*self.places[purpose], query.goal, (step,), 0, None, None, 1.0, **about),)
 
 
-def test_what_the_plan_was_shown_adds_no_weight_at_any_step_of_the_episode():
+def test_steps_in_the_plan_prompt_are_discounted_at_every_step():
     events = []
     both = {"mode": "both", "reader": labels(), "reason": False, "seed": 0, "on_step": events.append}
     with Memory.open(":memory:") as memory:
@@ -232,7 +232,7 @@ def test_what_the_plan_was_shown_adds_no_weight_at_any_step_of_the_episode():
 
 
 @pytest.mark.parametrize("options", [{"templates": Templates()}, {"exclude_same_task": True}, {"mode": "none"}])
-def test_what_a_prompt_does_not_show_is_not_noted_as_shown(options):
+def test_template_without_examples_notes_no_impression(options):
     blind = Templates(**{name: getattr(BARE, name).replace("EXAMPLES[{examples}]", "") for name in ("plan", "act")})
     with Memory.open(":memory:") as memory:
         once(walker(memory))
@@ -243,7 +243,7 @@ def test_what_a_prompt_does_not_show_is_not_noted_as_shown(options):
         assert not any("Example 1" in said(request) for request in agent.settings.llm.requests)
 
 
-def test_votes_give_logits_where_there_are_none():
+def test_votes_reader_works_without_logprobs():
     with Memory.open(":memory:") as memory:
         bandit, events = trained_on_both(memory), []
         votes = VotesReader(ScriptedLLM(lambda request: "left"), n=2)
@@ -252,7 +252,7 @@ def test_votes_give_logits_where_there_are_none():
     assert events[0].decision.mode == "memory" and "votes" in events[0].decision.prior.method
 
 
-def test_a_reader_that_proposes_acts_where_nothing_is_named():
+def test_proposing_reader_acts_without_named_actions():
     def parse(reply):
         return reply.text
 
@@ -278,7 +278,7 @@ def cascading(memory, n=1):
     return walker(memory, mode="none", reader=cascade, plan=False)
 
 
-def test_a_cascade_looks_for_evidence_at_the_state_and_not_at_the_prompt():
+def test_cascade_reads_evidence_at_the_current_state():
     """A prompt holds a history and a thought, so it is like no state; the state itself is one that was seen."""
     corridor = ContextualBandit({"a red light": {"go": 1.0, "stop": 0.0}}, noise="none", rounds=2)
     with Memory.open(":memory:") as memory:
@@ -298,7 +298,7 @@ def test_a_cascade_looks_for_evidence_at_the_state_and_not_at_the_prompt():
     assert current_state("a prompt") == "a prompt"  # nobody is asking any more
 
 
-def test_episodes_at_the_same_time_each_have_their_own_state():
+def test_concurrent_episodes_have_separate_current_states():
     seen = []
 
     class Asks(LabelReader):
@@ -326,7 +326,7 @@ class Down:
         raise ModelUnavailableError("no endpoint", "a model answers", "Start it.")
 
 
-def test_what_a_reader_that_is_down_took_is_not_known():
+def test_usage_of_a_failed_reader_has_an_unknown_price():
     [result] = asyncio.run(walker(reader=Down(), reason=False, plan=False).run_many([Grid(["S.G"])], [0]))
     assert isinstance(result.error, ModelUnavailableError)
     assert (result.usage.calls, result.usage.cost_usd) == (1, None)
@@ -342,7 +342,7 @@ class Over(Grid):
 
 
 @pytest.mark.parametrize("learns", [True, False])
-def test_an_environment_that_is_over_when_it_is_reset_says_so(learns):
+def test_environment_that_is_over_at_reset_is_refused(learns):
     with Memory.open(":memory:") as memory:
         agent = walker(memory, verify=lambda episode: pytest.fail("nothing was done"))
         with pytest.raises(EnvError, match=r"over when it was reset.*at least one step"):

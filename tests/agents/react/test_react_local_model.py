@@ -22,7 +22,7 @@ pytestmark = pytest.mark.slow
 LEFT, RIGHT = "press the left button", "press the right button"
 
 
-def test_the_local_model_plans_reasons_acts_and_its_shift_follows_what_was_earned():
+def test_local_model_plans_reasons_acts_and_is_shifted_by_rewards():
     events, llm = [], LocalLLM(context_tokens=2048)
     bandit = ContextualBandit({"a red lamp": {LEFT: 0.0, RIGHT: 1.0}})
     with Memory.open(":memory:") as memory:

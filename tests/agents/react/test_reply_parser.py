@@ -52,7 +52,7 @@ AMONG = [
 
 
 @pytest.mark.parametrize(("text", "action"), AMONG, ids=[text for text, _ in AMONG])
-def test_an_action_is_found_among_the_admissible_ones_or_not_at_all(text, action):
+def test_reply_matches_an_admissible_action_or_is_refused(text, action):
     if action is None:
         with pytest.raises(ModelAnswerError) as error:
             read_reply(answer(text), ROOMS)
@@ -83,7 +83,7 @@ FREE = [
 
 
 @pytest.mark.parametrize(("text", "reasons", "action"), FREE, ids=[text for text, _, _ in FREE])
-def test_where_any_text_is_an_action_it_is_read_whole_or_refused(text, reasons, action):
+def test_free_text_action_is_complete_or_refused(text, reasons, action):
     if action is None:
         with pytest.raises(ModelAnswerError):
             read_reply(answer(text), None, reasons=reasons)
@@ -92,7 +92,7 @@ def test_where_any_text_is_an_action_it_is_read_whole_or_refused(text, reasons, 
 
 
 @pytest.mark.parametrize("text", ["Action: rm -rf /", "rm -rf /"])
-def test_an_action_that_was_cut_off_is_refused_and_one_before_the_cut_is_not(text):
+def test_cut_off_action_is_refused(text):
     with pytest.raises(ModelAnswerError, match="whole"):
         read_reply(answer(text, finish="length"), None)
     assert read_reply(answer("Action: ls\nObservation: a b", finish="length"), None).action == "ls"
@@ -109,11 +109,11 @@ def test_an_action_that_was_cut_off_is_refused_and_one_before_the_cut_is_not(tex
         ("open fridge", ""),
     ],
 )
-def test_reasoning_is_what_stands_before_the_action(text, reasoning):
+def test_reasoning_is_the_text_before_the_action(text, reasoning):
     assert read_reply(answer(text), ROOMS, reasons=True).reasoning == reasoning
 
 
-def test_a_call_of_its_own_for_reasoning_gives_words_and_no_action():
+def test_reasoning_call_drops_an_action():
     assert read_reasoning(answer("Thought: north is the kitchen.\nAction: go north")) == "north is the kitchen."
     assert read_reasoning(answer("Plan: 1. north\n2. eat")) == "1. north\n2. eat"
     assert read_reasoning(answer("<think>\nWest?\nAction: west\n</think>\nPlan: east")) == "east"
@@ -146,7 +146,7 @@ def test_a_tool_call_becomes_its_canonical_text():
         ((("c1", "go", '{"to": "B", "to": "C"}'),), "once"),
     ],
 )
-def test_what_is_no_tool_call_is_refused_whatever_the_text_says(calls, rule):
+def test_reply_without_a_tool_call_is_refused(calls, rule):
     with pytest.raises(ModelAnswerError, match=rule):
         read_reply(answer("Action: go north", *calls), None, tools=("go",))
 

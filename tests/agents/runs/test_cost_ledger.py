@@ -67,7 +67,7 @@ def test_sums_by_definition(rows, filling):
         assert found.break_even(per="success").point == wanted
 
 
-def test_filling_pays_after_the_episodes_that_arithmetic_says():
+def test_break_even_by_arithmetic():
     assert (
         ledger(filling=1.0).break_even().point.episodes
         == math.floor(1.0 / (np.mean([0.2, 0.21, 0.22] * 20) - 0.05)) + 1
@@ -80,7 +80,7 @@ def test_filling_pays_after_the_episodes_that_arithmetic_says():
     assert paid.low <= paid.point.episodes <= paid.high
 
 
-def test_failing_more_is_no_saving():
+def test_break_even_per_success_ignores_savings_by_failures():
     cheap = ledger(cascade_usd=0.15, cascade_success=lambda n: n % 4 == 0)  # a quarter of the teacher's successes
     assert cheap.break_even().point.episodes is not None
     by_success = cheap.break_even(per="success")
@@ -100,7 +100,7 @@ def test_arms_are_paired_by_the_episodes_that_both_played():
     assert found.costs("cascade").usd_per_episode.value > 40
 
 
-def test_an_unknown_price_is_never_nothing():
+def test_unknown_price_makes_estimates_unknown():
     found = ledger()
     found.add("cascade", "unpriced", True, usage(None), steps=1)
     costs = found.costs("cascade")
@@ -120,7 +120,7 @@ def test_an_unknown_price_is_never_nothing():
     assert "unknown" in found.report()
 
 
-def test_what_is_printed_says_its_unit_its_level_and_its_n():
+def test_estimates_print_unit_level_and_n():
     found = ledger()
     for estimate, unit in (
         (found.difference("cascade", "teacher"), "USD per success"),
@@ -134,7 +134,7 @@ def test_what_is_printed_says_its_unit_its_level_and_its_n():
     assert str(found.break_even()).endswith("(n=20)")
 
 
-def test_a_cached_answer_costs_what_it_took():
+def test_cached_answers_count_with_their_original_price():
     found = Ledger()
     found.add("a", "1", 1, Usage(cached_calls=1, cached_usd=0.25))
     found.add("b", "1", 1, Usage(cached_calls=1, cached_usd=None))
@@ -145,7 +145,7 @@ def test_a_cached_answer_costs_what_it_took():
 RESULT = EpisodeResult(3.0, 4.0, 5, "terminated", 0, 0.0, 0, 0.0, 1.0, usage(0.1))
 
 
-def test_a_runs_results_are_entered_by_number():
+def test_results_of_a_run_are_added_by_number():
     found = Ledger()
     results = [RESULT, dataclasses.replace(RESULT, score=4.0)]
     found.add_results("cascade", results, success_at=4.0, teacher_steps=[5, 1])
@@ -186,7 +186,7 @@ def test_the_report_names_every_arm_and_few_episodes_have_no_interval():
         (lambda found: found.break_even(per="day"), InputError, "day"),
     ],
 )
-def test_what_cannot_be_entered_or_asked_is_refused(call, error, seen):
+def test_invalid_entries_and_queries_are_refused(call, error, seen):
     found = ledger(n=3)
     before = {arm: dict(rows) for arm, rows in found.entries.items()}
     with pytest.raises(error) as caught:

@@ -53,7 +53,7 @@ TABLES = arrays(np.float64, (5, 8), elements=st.floats(-100, 100))
 
 
 @given(TABLES, TABLES)
-def test_an_interval_holds_its_mean_and_swapping_the_arms_turns_it_around(ours, alone):
+def test_interval_contains_its_mean_and_is_antisymmetric(ours, alone):
     found, turned = compare(ours, alone), compare(alone, ours)
     there, back = found.with_minus_without, turned.with_minus_without
     assert there.low <= there.mean <= there.high
@@ -77,7 +77,7 @@ def test_an_interval_holds_its_mean_and_swapping_the_arms_turns_it_around(ours, 
         lambda: compare([[0, 0, 0, math.nan]] * 3, [[0, 0, 0, 0]] * 3),
     ],
 )
-def test_tables_that_do_not_fit_are_refused(call):
+def test_tables_of_wrong_shape_are_refused(call):
     with pytest.raises(InputError) as caught:
         call()
     assert caught.value.seen and caught.value.rule and caught.value.next_step

@@ -128,13 +128,13 @@ def test_both_arms_meet_the_same_environment_seeds(memory):
     assert with_memory.seeds == alone.seeds and len(set(alone.seeds)) == 5
 
 
-def test_progress_is_told_of_every_episode(memory):
+def test_progress_is_called_after_every_episode(memory):
     told = []
     results = run(memory, 4, progress=lambda number, result: told.append((number, result)))
     assert told == list(enumerate(results))
 
 
-def test_what_is_stored_says_where_it_came_from(memory):
+def test_stored_episodes_have_model_policy_and_arm(memory):
     run(memory, 2, arm="treated")
     assert {(e.arm, e.model, e.policy, e.task) for e in memory.episodes()} == {
         ("treated", "uniform", "default", Counting().task)
@@ -157,7 +157,7 @@ def resumed(folder, breaks, episodes=10, **options):
         return done, memory.episodes(), record
 
 
-def test_a_run_that_breaks_off_ends_as_an_unbroken_one(tmp_path):
+def test_resumed_run_equals_an_uninterrupted_one(tmp_path):
     with Memory.open(":memory:") as memory:
         expected, stored = run(memory, 10), memory.episodes()
     results, found, record = resumed(tmp_path, [17, 1, 9])
@@ -172,7 +172,7 @@ def test_a_run_that_breaks_off_ends_as_an_unbroken_one(tmp_path):
         assert list(episode.steps) == list(whole.steps[: len(episode.steps)])
 
 
-def test_an_episode_that_only_memory_knows_is_not_played_again(tmp_path):
+def test_episode_in_memory_only_is_not_played_again(tmp_path):
     """Killed between the commit and the record's line."""
     with Memory.open(tmp_path / "m.db") as memory:
         expected = run(memory, 6, record=RunRecord(tmp_path / "run", {}))
@@ -189,7 +189,7 @@ def test_an_episode_that_only_memory_knows_is_not_played_again(tmp_path):
     assert len(RunRecord(tmp_path / "run", {}).results) == 6
 
 
-def test_a_finished_run_is_not_played_again_and_more_episodes_go_on_from_it(tmp_path):
+def test_finished_run_is_extended_without_replaying(tmp_path):
     with Memory.open(":memory:") as memory:
         expected = scores(run(memory, 9))
     with Memory.open(tmp_path / "m.db") as memory:
@@ -213,7 +213,7 @@ def test_a_run_of_another_record_is_played_and_learns_from_the_first_one(tmp_pat
 
 
 @pytest.mark.parametrize("lost", [[0, 1, 2, 3], [2]])
-def test_a_memory_without_a_recorded_episode_is_refused_and_nothing_is_played(tmp_path, lost):
+def test_memory_without_a_recorded_episode_is_refused(tmp_path, lost):
     with Memory.open(tmp_path / "m.db") as memory:
         run(memory, 4, record=RunRecord(tmp_path / "run", {}))
         kept = [episode for number, episode in enumerate(memory.episodes()) if number not in lost]
@@ -229,7 +229,7 @@ def test_a_memory_without_a_recorded_episode_is_refused_and_nothing_is_played(tm
     assert {file.name: file.read_bytes() for file in (tmp_path / "run").iterdir()} == before
 
 
-def test_an_aborted_episode_does_not_stand_for_a_recorded_one(tmp_path):
+def test_aborted_episode_does_not_replace_a_recorded_one(tmp_path):
     with Memory.open(tmp_path / "m.db") as memory:
         run(memory, 1, record=RunRecord(tmp_path / "run", {}))
         aborted = dataclasses.replace(memory.episodes()[0], ending="aborted")
@@ -239,7 +239,7 @@ def test_an_aborted_episode_does_not_stand_for_a_recorded_one(tmp_path):
             run(other, 1, record=RunRecord(tmp_path / "run", {}))
 
 
-def test_a_record_names_its_run_itself(tmp_path, memory):
+def test_run_id_beside_a_record_is_refused(tmp_path, memory):
     with pytest.raises(InputError, match="run_id") as caught:
         run(memory, 1, run_id="r", record=RunRecord(tmp_path / "run", {}))
     assert caught.value.rule and caught.value.next_step and memory.episodes() == []
@@ -251,7 +251,7 @@ def test_without_a_record_or_a_name_every_run_is_a_new_one(memory):
     assert len(memory.episodes()) == 4
 
 
-def test_the_record_lists_every_session_that_went_on(tmp_path):
+def test_record_lists_every_resumed_session(tmp_path):
     with Memory.open(tmp_path / "m.db") as memory:
         for count in (0, 1, 2):
             record = RunRecord(tmp_path / "run", {})
@@ -273,7 +273,7 @@ class Paid:
         return dataclasses.replace(reading, usage=Usage(calls=1, prompt_tokens=10))
 
 
-def test_what_an_episode_that_broke_off_has_cost_is_counted(tmp_path):
+def test_usage_of_failed_episodes_is_counted(tmp_path):
     """It breaks off at its fourth step, and is played again from its beginning."""
     environment, told = Counting(fail_at=[4], slip=0.0), []
 
@@ -299,7 +299,7 @@ def test_what_an_episode_that_broke_off_has_cost_is_counted(tmp_path):
         read_lost_usage(tmp_path / "run")
 
 
-def test_the_record_sums_up_what_the_run_cost(tmp_path):
+def test_record_sums_the_usage_of_the_run(tmp_path):
     record = RunRecord(tmp_path / "run", {})
     results = run(None, 3, record=record)
     assert record.usage == sum((result.usage for result in results), Usage())
@@ -335,7 +335,7 @@ def judged_returns(memory, rewards):
     return table
 
 
-def test_what_judges_say_becomes_feedback_and_returns_follow(memory):
+def test_judgements_become_feedback_and_change_returns(memory):
     rewards = {"north": -0.5, "west": -0.25}
     plain = run(None, 1)  # the first episode knows nothing yet
     results = run(memory, 6, judges=(judge(rewards),))
@@ -348,7 +348,7 @@ def test_what_judges_say_becomes_feedback_and_returns_follow(memory):
     memory.verify()
 
 
-def test_an_episode_that_was_stored_but_not_judged_is_judged_when_the_run_goes_on(memory):
+def test_resumed_run_judges_stored_episodes(memory):
     rewards = {"north": -0.5, "south": 0.25}
     with pytest.raises(RuntimeError):
         run(memory, 4, judges=(Failing([Rule("any", lambda moment: True, 1.0)]),))
@@ -456,7 +456,7 @@ def test_the_model_alone_does_not_learn(memory):
         assert list(decision.probs.values()) == pytest.approx([1 / len(decision.probs)] * len(decision.probs))
 
 
-def test_a_late_reward_is_remembered_where_it_was_earned(tmp_path):
+def test_late_reward_is_stored_at_its_step(tmp_path):
     """Rewards that arrive with later steps are moved by feedback events; the score of the report is the true one."""
     desk = SupportTriage(tickets=6, delay=2, noise=0.3)
     with Memory.open(tmp_path / "m.db", gamma=0.0) as memory:
@@ -476,7 +476,7 @@ def test_a_late_reward_is_remembered_where_it_was_earned(tmp_path):
         assert RunRecord(tmp_path / "run", {}).results[0] == result
 
 
-def test_what_broke_off_need_not_be_kept(tmp_path):
+def test_keep_aborted_false_stores_no_aborted_episode(tmp_path):
     environment = Counting(fail_at=[17])
     with Memory.open(tmp_path / "m.db") as memory:
         with pytest.raises(EnvError):

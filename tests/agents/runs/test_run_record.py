@@ -32,7 +32,7 @@ def saved(folder):
     return json.loads((folder / "run.json").read_text())
 
 
-def test_it_says_what_was_asked_by_which_versions_and_what_came_out(tmp_path):
+def test_record_has_settings_versions_and_results(tmp_path):
     folder = tmp_path / "deep" / "run"
     record = filled(folder)
     begun = saved(folder)
@@ -49,7 +49,7 @@ def test_it_says_what_was_asked_by_which_versions_and_what_came_out(tmp_path):
     assert {key: done[key] for key in begun} == begun
 
 
-def test_it_draws_an_id_and_keeps_it(tmp_path):
+def test_record_draws_an_id_once(tmp_path):
     records = [RunRecord(tmp_path / name, SETTINGS) for name in "ab"]
     assert records[0].run_id != records[1].run_id
     for record in records:
@@ -57,7 +57,7 @@ def test_it_draws_an_id_and_keeps_it(tmp_path):
     assert RunRecord.is_in(tmp_path / "a") and not RunRecord.is_in(tmp_path)
 
 
-def test_it_keeps_by_what_code_it_was_played(tmp_path):
+def test_record_stores_code_hashes(tmp_path):
     record = RunRecord(tmp_path, SETTINGS, {"my_shop": "aa"})
     record.begin()
     assert read_code(tmp_path) == {("my_shop", "aa")}
@@ -87,7 +87,7 @@ def test_an_unknown_price_makes_the_sum_unknown(tmp_path):
     assert RunRecord(tmp_path, SETTINGS).usage == record.usage
 
 
-def test_what_was_added_is_there_when_it_is_opened_again(tmp_path):
+def test_reopened_record_has_its_results(tmp_path):
     record = filled(tmp_path)
     again = RunRecord(tmp_path, SETTINGS)
     assert again.results == record.results == {0: result(1.0), 1: result(0.0), 2: result(3.0)}
@@ -103,7 +103,7 @@ def test_scores_are_in_the_order_of_the_episodes(tmp_path):
     assert record.scores == RunRecord(tmp_path, SETTINGS).scores == [0.0, 1.0, 2.0]
 
 
-def test_a_torn_last_line_is_dropped_wherever_it_was_torn(tmp_path):
+def test_incomplete_last_line_is_dropped(tmp_path):
     filled(tmp_path)
     file = tmp_path / "episodes.jsonl"
     whole = file.read_bytes()
@@ -121,7 +121,7 @@ def test_a_torn_last_line_is_dropped_wherever_it_was_torn(tmp_path):
 @pytest.mark.parametrize(
     "changed", [{"seed": 4}, {"memory": "a.db"}, {"calibrate": False}, {"more": 1}, {"env": "grid:SG"}]
 )
-def test_other_settings_are_refused_and_nothing_is_changed(tmp_path, changed):
+def test_other_settings_are_refused_without_changes(tmp_path, changed):
     filled(tmp_path)
     (tmp_path / "episodes.jsonl").open("ab").write(b'{"torn')
     before = {file.name: file.read_bytes() for file in tmp_path.iterdir()}
@@ -152,7 +152,7 @@ DAMAGE = [
 
 
 @pytest.mark.parametrize(("name", "content"), DAMAGE)
-def test_a_damaged_record_is_refused_and_left_as_it_was(tmp_path, name, content):
+def test_damaged_record_is_refused_without_changes(tmp_path, name, content):
     filled(tmp_path).finish()
     (tmp_path / name).write_bytes(content)
     before = {file.name: file.read_bytes() for file in tmp_path.iterdir()}
@@ -162,7 +162,7 @@ def test_a_damaged_record_is_refused_and_left_as_it_was(tmp_path, name, content)
     assert {file.name: file.read_bytes() for file in tmp_path.iterdir()} == before
 
 
-def test_a_file_is_no_folder(tmp_path):
+def test_file_in_place_of_the_folder_is_refused(tmp_path):
     (tmp_path / "taken").write_text("mine")
     with pytest.raises(InputError, match="folder") as caught:
         RunRecord(tmp_path / "taken", SETTINGS)
