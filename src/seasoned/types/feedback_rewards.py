@@ -7,11 +7,11 @@ from seasoned.errors import InputError
 __all__ = ["MAX_EDIT_CHARACTERS", "choice_rewards", "edit_distance", "edit_reward", "score_reward", "success_reward"]
 
 MAX_EDIT_CHARACTERS = 50_000
-"""How long two texts may be, without what they have alike at both ends, to be compared: about a second."""
+"""The longest texts that are compared, without their common beginning and end: about a second."""
 
 
 def score_reward(value: float, low: float, high: float) -> float:
-    """Return where a score lies on its scale, from -1 to 1: `2 (value - low) / (high - low) - 1`.
+    """Return the position of a score on its scale, from -1 to 1: `2 (value - low) / (high - low) - 1`.
 
     Example:
         >>> score_reward(4, 1, 5)
@@ -50,12 +50,12 @@ def success_reward(passed: int, total: int) -> float:
 
 
 def edit_distance(a: str, b: str) -> int:
-    """Return how many characters must be inserted, deleted or replaced to make one text of the other.
+    """Return the number of characters to insert, delete or replace to turn one text into the other.
 
     (Levenshtein, 1966; computed a row at a time in the bits of an integer: Myers, 1999; Hyyro, 2003.)
 
     Raises:
-        InputError: without what both have alike at the beginning and at the end, one has more than 50,000 characters.
+        InputError: without the common beginning and end, one text has more than 50,000 characters.
 
     Example:
         >>> edit_distance("kitten", "sitting")
@@ -70,7 +70,7 @@ def edit_distance(a: str, b: str) -> int:
         raise InputError(
             f"two texts of {len(a)} and {len(b)} other characters",
             f"texts are compared where at most {MAX_EDIT_CHARACTERS} characters differ",
-            "Give it as an answer of one's own.",
+            "Pass it as an OwnAnswer.",
         )
     places: dict[str, int] = {}
     for index, character in enumerate(a):
@@ -112,8 +112,8 @@ def _n_alike(a: str, b: str) -> int:
 def edit_reward(shown: str, edited: str) -> float:
     """Return `1 - 2 d`, d the edit distance over the length of the longer text: 1 if nothing was changed, -1 if all.
 
-    What a person had to change is what the answer cost them: PRELUDE, arXiv 2404.15269, whose cost is the edit
-    distance; it is normalised here, so that a reward does not grow with an answer's length.
+    The edit distance is the user's cost in PRELUDE, arXiv 2404.15269. Here it is normalised, so that a reward does not
+    depend on the length of the answer.
 
     Raises:
         InputError: as for `edit_distance`.

@@ -148,21 +148,21 @@ def _encodable(text: str, path: tuple[str | int, ...]) -> str:
 
 @dataclass(frozen=True, slots=True)
 class Note:
-    """What was said or thought about an episode, or about one of its steps.
+    """A note on an episode, or on one of its steps.
 
     The kinds in use are the constants of `seasoned.types.notes` and the kinds of feedback (`FEEDBACK_KINDS`). Your own
     may have any other name.
 
     Args:
         id: names it in its namespace.
-        episode_id: which episode it is about.
-        step: which of its steps, from 0; None for the whole.
-        kind: what kind of note it is.
-        body: what was said, a JSON object; not to be changed.
-        source: who speaks (`agent`, `human`, `judge`, ...).
-        author: which one of them.
-        created_at: when it was said, in seconds since 1970.
-        revoked_at: when it was taken back, or superseded; None while it stands.
+        episode_id: the episode.
+        step: index of the step; None for the whole episode.
+        kind: the kind of the note.
+        body: a JSON object; not to be changed.
+        source: `agent`, `human`, `judge`, ...
+        author: the person or program of that source.
+        created_at: when it was written, in seconds since 1970.
+        revoked_at: when it was revoked or superseded; None for an unrevoked note.
 
     Raises:
         InputError: a value breaks one of these rules.

@@ -18,39 +18,43 @@ __all__ = ["MomentRecall"]
 
 
 class MomentRecall:
-    """Recalls moments from one namespace."""
+    """Recalls moments of one namespace, and the outcomes of prompts that showed them."""
 
     def __init__(self, session: Session, retriever: Retriever) -> None:
         self._session = session
         self._retriever = retriever
-        self._made: RecallEngine | None = None
+        self._lazy_engine: RecallEngine | None = None
 
     @property
     def _engine(self) -> RecallEngine:
         session = self._session
-        if self._made is None:
+        if self._lazy_engine is None:
             with session.store.lock:
-                self._made = RecallEngine(
+                self._lazy_engine = RecallEngine(
                     session.store, session.namespace_id, self._retriever, session.encoder, session.gamma
                 )
-        return self._made
+        return self._lazy_engine
 
     def recall(self, query: RecallQuery) -> Recall:
-        """Return the moments that fit a query under several keys, each with its exact similarity under every one.
+        """Return the moments that fit a query of several keys, each with its exact similarity under every key.
 
-        The pool: steps at the distinct states most like the observation, by the same index as `search`, of each action
-        the one that earned most and the one that earned least, 8 at one state, `pool` in all; the `pool` steps with the
-        most similar reasonings; and one step each of `pool / 4` episodes whose tasks are most like the goal, and of as
-        many whose plans are most like the plan: the step whose state is most like the observation, of 256 steps in all.
-        Without an observation, or with `whole`, an episode's first step stands for it, and there are `pool` episodes.
-        Of the episodes with one task, answers that were not executed (the alternatives of feedback) take every other
-        place at most, or one where nothing was executed, as long as there are other episodes.
+        The candidates are, for each key of the query:
 
-        Goals, plans and reasonings are compared by the memory's own encoder, in indexes that are made when first asked
-        for, kept in RAM, and follow every commit. Of several plans or reasonings at one place the latest counts. What
-        is erased, aborted or set aside is not recalled, nor what happened in `exclude_task`; neither takes a place in
-        the pool, which is of the most similar ones among all others. Pending episodes that this memory cannot derive
-        (a read-only reader of PostgreSQL) are not recalled until another process derives them.
+        - observation: steps at the most similar distinct states, by the index of `search`. Of each action at a state
+          the step with the highest and the step with the lowest return, 8 steps a state, `pool` in all.
+        - reasoning: the `pool` steps with the most similar reasonings.
+        - goal and plan: one step each of the `pool / 4` episodes with the most similar tasks, and of as many with the
+          most similar plans: the step with the state most similar to the observation, among 256 steps in all. Without
+          an observation, or with `whole`, the first step of each of `pool` episodes.
+
+        Among the episodes of one task, answers that were not executed (the alternatives of feedback) take at most every
+        other place, or one place if no episode was executed, as long as there are other episodes.
+
+        Goals, plans and reasonings are compared by the memory's own encoder, in indexes in RAM that are built at the
+        first query and follow every commit. Of several plans or reasonings on one step the latest counts. Erased,
+        aborted and excluded episodes and those of `exclude_task` are not recalled, and take no place from others.
+        Pending episodes that this memory cannot derive (a read-only reader of PostgreSQL) are not recalled until
+        another process derives them.
 
         Example:
             >>> from seasoned import Episode, Memory, RecallQuery, Step
@@ -72,11 +76,11 @@ class MomentRecall:
         return session.store.retrying(lambda: self._engine.recall(query, gamma=gamma))
 
     def redacted(self, text: str) -> str:
-        """Return a text as it is stored, and looked up: by the `redact` that the memory was opened with."""
+        """Return a text as the memory stores and compares it: rewritten by its `redact`."""
         return self._session.redacted(check_text("text", text))
 
     def experiences(self, places: Collection[StepRef], *, gamma: float | None = None) -> dict[StepRef, Experience]:
-        """Return stored steps by episode id and index; what is not stored, or set aside, is left out.
+        """Return stored steps by episode id and index, without unknown and excluded steps.
 
         Example:
             >>> from seasoned import Episode, Memory, Step
@@ -98,21 +102,21 @@ class MomentRecall:
         exclude_task: str | None = None,
         most: int | None = None,
     ) -> list[Impression]:
-        """Return at which steps some were shown, as notes of the kind "shown" that nobody took back say now.
+        """Return the impressions of stored steps: the steps with a prompt that showed them.
 
-        Such a note stands at a step, and names the `examples` (episode id and step each) that stood in its prompt; one
-        on an episode is about its first step. Where j were shown, by all of a step's notes, each has the share 1/j.
+        They come from unrevoked notes of the kind "shown". Such a note is on a step, and lists the `examples` (episode
+        id and step) in its prompt; a note on an episode is about its first step. If the notes of a step list j
+        examples, each has the share 1/j.
 
         Args:
-            places: episode id and step each; None: all that were shown.
-            alike: what is the same distinct state and action as a place was shown stands for it.
+            places: (episode id, step) of the shown steps; None: all shown steps.
+            alike: include impressions of other steps with the same distinct state and action.
             gamma: discount of the returns; None: the memory's own.
-            exclude_task: nothing of what happened in episodes with this task.
-            most: of each place, at most so many of the latest steps; None: all.
+            exclude_task: leave out impressions in episodes of this task.
+            most: at most so many of the latest impressions of each step; None: all.
 
         Returns:
-            Them, place by place; the returns of the steps are those of now. A step that is gone or set aside is not
-            listed.
+            The impressions, step by step, with the present returns; without removed and excluded steps.
 
         Example:
             >>> from seasoned import Episode, Memory, Step
@@ -124,28 +128,28 @@ class MomentRecall:
             >>> one.place, one.share, one.peers
             (('e2', 0), 1.0, PeerComparison(return_=0.0, n_others=1, others_mean=1.0))
         """
-        about = None if exclude_task is None else self._session.redacted(check_text("task", exclude_task))
+        task = None if exclude_task is None else self._session.redacted(check_text("task", exclude_task))
 
         def read() -> list[Impression]:
             with self._engine.caught_up_view(self._session.gamma if gamma is None else gamma) as view_id:
                 index = self._engine.impressions
                 wanted = index.shown_steps if places is None else places
-                return index.impressions(view_id, wanted, alike=alike, task=about, most=most)
+                return index.impressions(view_id, wanted, alike=alike, task=task, most=most)
 
         return self._session.store.retrying(read)
 
     def peer_comparisons(
         self, places: Collection[StepRef], *, gamma: float | None = None, exclude_task: str | None = None
     ) -> dict[StepRef, PeerComparison]:
-        """Return of stored steps their returns, beside those of all others at their distinct states.
+        """Return the returns of stored steps, and the mean returns of the other steps at their distinct states.
 
-        What is not stored, or set aside, is left out; so is, of the others, what happened in `exclude_task`.
+        Unknown and excluded steps are left out, and so are other steps in episodes of `exclude_task`.
         """
-        about = None if exclude_task is None else self._session.redacted(check_text("task", exclude_task))
+        task = None if exclude_task is None else self._session.redacted(check_text("task", exclude_task))
 
         def read() -> dict[StepRef, PeerComparison]:
             with self._engine.caught_up_view(self._session.gamma if gamma is None else gamma) as view_id:
-                return self._engine.impressions.peer_comparisons(view_id, places, about)
+                return self._engine.impressions.peer_comparisons(view_id, places, task)
 
         return self._session.store.retrying(read)
 
@@ -157,17 +161,17 @@ class MomentRecall:
         exclude_task: str | None = None,
         most: int = MAX_VISITS,
     ) -> dict[StepRef, list[tuple[str, float]]]:
-        """Return of stored steps the latest others at their distinct states: whose each is, and its return."""
-        about = None if exclude_task is None else self._session.redacted(check_text("task", exclude_task))
+        """Return for stored steps the (episode id, return) of the latest other steps at their distinct states."""
+        task = None if exclude_task is None else self._session.redacted(check_text("task", exclude_task))
 
         def read() -> dict[StepRef, list[tuple[str, float]]]:
             with self._engine.caught_up_view(self._session.gamma if gamma is None else gamma) as view_id:
-                return self._engine.impressions.peer_returns(view_id, places, about, most)
+                return self._engine.impressions.peer_returns(view_id, places, task, most)
 
         return self._session.store.retrying(read)
 
     def feedback_totals(self, episode_ids: Collection[str]) -> dict[str, dict[str, float]]:
-        """Return by episode and source what unrevoked feedback adds up to; what is not stored is left out."""
+        """Return the sum of unrevoked feedback by episode and source, without unknown episodes."""
 
         def read() -> dict[str, dict[str, float]]:
             with self._engine.view_with_ids(self._session.gamma):
@@ -178,13 +182,13 @@ class MomentRecall:
     def step_feedback(
         self, episode_ids: Collection[str], *, but_sources: Collection[str] = ()
     ) -> dict[str, dict[int, list[float]]]:
-        """Return by episode and step what each unrevoked feedback counts; what is not stored is left out.
+        """Return the amounts of unrevoked feedback by episode and step, without unknown episodes.
 
-        A feedback counts its reward times its weight, in reward units. One whose source is in quarantine is left out.
+        An amount is reward times weight, in reward units. Feedback of quarantined sources is left out.
 
         Args:
-            episode_ids: of the episodes asked about.
-            but_sources: what came from these is left out.
+            episode_ids: the episodes.
+            but_sources: leave out feedback of these sources.
 
         Raises:
             InputError: `but_sources` is one text.

@@ -37,7 +37,7 @@ Moves = defaultdict[int, Counter[float]]
 
 _EVIDENCE_BY_SET = TableKey("evidence", ("namespace_id", "view_id"), "set_id")
 _BATCH = 20_000
-_ASKED = 64
+_QUERY_BATCH = 64
 
 
 def histogram_bin(mean: float) -> float:
@@ -186,8 +186,8 @@ class Deriver:
         views = self.views()
         every = list(ordinals)
         changed: defaultdict[View, set[Group]] = defaultdict(set)
-        for start in range(0, len(every), _ASKED):
-            self._rederive(every[start : start + _ASKED], views, changed)
+        for start in range(0, len(every), _QUERY_BATCH):
+            self._rederive(every[start : start + _QUERY_BATCH], views, changed)
         for view, groups in changed.items():
             self.resum(view, groups)
 

@@ -99,19 +99,19 @@ class Exclusions:
         The feedback is revoked or superseded, or its source is in quarantine. An answer belongs to the feedback whose
         id begins its own and whose note lists it; an answer without such a note is not excluded.
         """
-        asked = {id_ for id_ in answers if may_be_answer(id_)}
-        if not asked:
+        candidates = {id_ for id_ in answers if may_be_answer(id_)}
+        if not candidates:
             return set()
         rows = self._store.lookup(
             _NOTE_BY_ID,
             "id, kind, body, source, created_at, revoked_at",
             (self._ns,),
-            sorted({feedback_of_answer(id_) for id_ in asked}),
+            sorted({feedback_of_answer(id_) for id_ in candidates}),
         )
         found: set[str] = set()
         for note_id, kind, body, source, created_at, revoked_at in rows:
             if kind in FEEDBACK_KINDS and (revoked_at is not None or self.covers_event(source, created_at)):
-                found.update(asked.intersection(answers_in_body(note_id, body)))
+                found.update(candidates.intersection(answers_in_body(note_id, body)))
         return found
 
     def excluded_answers_among(self, episodes: Iterable[tuple[str, str | None]]) -> set[str]:

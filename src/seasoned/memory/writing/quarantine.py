@@ -15,7 +15,7 @@ from seasoned.types import ALTERNATIVE
 
 __all__ = ["QuarantineWriter", "update_last_visits"]
 
-_ASKED = 64
+_QUERY_BATCH = 64
 _EPISODES = f"SELECT ordinal, id, ending, created_at, {', '.join(PROVENANCE)} FROM episode"
 
 
@@ -156,12 +156,12 @@ class QuarantineWriter:
         bounds = {ordinal: (ordinal << STEP_BITS, (ordinal + 1 << STEP_BITS) - 1) for ordinal in live}
         which = "WHERE namespace_id = ? AND visit BETWEEN ? AND ?"
         every = list(live)
-        for start in range(0, len(every), _ASKED):
-            asked = [
+        for start in range(0, len(every), _QUERY_BATCH):
+            queries = [
                 (ordinal, self._store.execute(f"SELECT set_id, live FROM step {which}", (self._ns, *bounds[ordinal])))
-                for ordinal in every[start : start + _ASKED]
+                for ordinal in every[start : start + _QUERY_BATCH]
             ]  # a server answers all of them in one round trip
-            for ordinal, found in [(ordinal, answer.fetchall()) for ordinal, answer in asked]:
+            for ordinal, found in [(ordinal, answer.fetchall()) for ordinal, answer in queries]:
                 if found and bool(found[0][1]) != live[ordinal]:
                     self._store.execute(
                         f"UPDATE step SET live = ? {which}", (live[ordinal], self._ns, *bounds[ordinal])
