@@ -1,4 +1,4 @@
-"""Names to objects: what a specification makes, and what is refused."""
+"""Objects from specifications, and refused specifications."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""One tree, drawn in the docstring; every error says the value, the rule and the next step."""
+"""The tree of errors is the one drawn in the docstring; every message has the value, the rule and the next step."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The public lists are sorted and true, both ways; importing the package costs little."""
+"""The public lists are sorted and complete; importing the package costs little."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Names to objects: loaded when asked for, a suggestion when misspelt, an install line when a part is missing."""
+"""The registry: objects load on first use, misspelt names get a suggestion, missing extras an install command."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""ActionCall syntax: what is one action, what is kept to the letter, what is left alone."""
+"""Call syntax: equal actions, unchanged literals, and unchanged text that is no call."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Tool calls: one text for one call, exact numbers, and a key that tells apart what differs in case only."""
+"""Tool calls: one text per call, exact numbers, and keys that differ by case."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Web actions by description: there and back, on the same page and on another day's."""
+"""Web actions by description: described and resolved on one page, and on the page of another day."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What is no number, or no distribution, is refused by the core: the value seen, the rule, the next step."""
+"""The maths refuses input that is not numbers or distributions, with the value seen, the rule and the next step."""
 
 import math
 

@@ -1,4 +1,4 @@
-"""The bonus: `alpha / n` with probability `rate`, else nothing; one draw per unseen action."""
+"""The bonus: `alpha / n` with probability `rate`, otherwise 0; one draw per untried action."""
 
 from __future__ import annotations
 

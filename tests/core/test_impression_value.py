@@ -1,4 +1,4 @@
-"""What it was worth to show an example: credit by definition, no bias, and intervals that hold what they say."""
+"""The value of impressions: credit by its definition, no bias, and intervals with their coverage."""
 
 from __future__ import annotations
 

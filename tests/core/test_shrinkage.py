@@ -1,4 +1,4 @@
-"""Shrinkage: posterior means, from the model that they are posterior means of."""
+"""Shrinkage: posterior means against draws from their own model."""
 
 from __future__ import annotations
 

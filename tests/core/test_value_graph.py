@@ -1,4 +1,4 @@
-"""Values through the graph against exact dynamic programming, and against what contraction promises."""
+"""Values through the graph against exact dynamic programming, and the contraction bound."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Advice: the numbers of JitRL under a uniform prior, only where they are clear, as text that stays data."""
+"""Advice: the numbers of JitRL under a uniform prior, for clear advantages only, with escaped texts."""
 
 from __future__ import annotations
 

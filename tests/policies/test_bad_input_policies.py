@@ -1,4 +1,4 @@
-"""A policy refuses what makes no sense, before anything happens: the value seen, the rule, the next step."""
+"""Invalid input of policies is refused first, with the value seen, the rule and the next step."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Which actions a decision is about: what memory adds, what is dropped, and the mass that each gets."""
+"""Candidates of a decision: actions added from memory, dropped proposals, and the mass of each."""
 
 from __future__ import annotations
 

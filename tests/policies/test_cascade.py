@@ -1,4 +1,4 @@
-"""Who decides a step, what is recorded of it, and what it costs."""
+"""The cascade: the decider of each step, its record and its usage."""
 
 import asyncio
 import itertools

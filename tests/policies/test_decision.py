@@ -1,4 +1,4 @@
-"""A decision can be read: `explain()` shows every number that led to it, whatever the text looks like."""
+"""A decision is readable: `explain()` shows every number that led to it, for any text."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Examples found by meaning: where no word is shared, never what is gone, and embedded once."""
+"""Examples found by meaning: without common words, never erased ones, and with one embedding per text."""
 
 from dataclasses import replace
 

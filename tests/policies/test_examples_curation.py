@@ -1,4 +1,4 @@
-"""Curation: an example is worth what followed it, and what followed where it was shown."""
+"""Curation: the value of an example follows from its own outcome and from the outcomes where it was shown."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What people or judges rejected is no model, whatever was worse; what merely cost something may be."""
+"""Steps that people or judges rejected are never models; steps with a cost may be."""
 
 from __future__ import annotations
 

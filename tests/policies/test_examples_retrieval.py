@@ -1,4 +1,4 @@
-"""Examples for a prompt: what is found, what is worth imitating, what is never shown, and what fits."""
+"""Examples for a prompt: retrieval, models to imitate, exclusions, and the budget."""
 
 from __future__ import annotations
 

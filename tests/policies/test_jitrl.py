@@ -1,4 +1,4 @@
-"""What a memory-shifted decision is: the contract's equation, its limits, its seeds, and that it learns."""
+"""JitRL: the equation of its shift, its limits, its seeds, and that it learns."""
 
 from __future__ import annotations
 

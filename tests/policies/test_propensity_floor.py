@@ -1,4 +1,4 @@
-"""Off-policy care: an action is not credited with the states and times at which it was likely to be taken."""
+"""Propensity floor: an action is not credited with the states and times at which it was likely to be taken."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The placebo with values through the graph: the graph of the stored steps, each followed by what followed another."""
+"""The placebo of value backup: the graph with shuffled rewards and next states."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The placebo keeps everything of a memory but the link between an action and what followed."""
+"""The placebo changes nothing in a memory but the relation between actions and returns."""
 
 from __future__ import annotations
 

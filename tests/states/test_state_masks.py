@@ -1,4 +1,4 @@
-"""Masks: noise of a kind goes, everything else stays."""
+"""Masks: the differences of a kind are replaced, and everything else is unchanged."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Multisets: how often a word occurs counts, and set similarity of the features is multiset similarity of the words."""
+"""Multisets: the set similarity of the features is the multiset similarity of the words."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Redaction: planted secrets go, everything else stays, and twice is once."""
+"""Redaction: planted secrets are replaced, everything else is unchanged, and redaction is idempotent."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""URLs without what changes from visit to visit."""
+"""URL normalisation: parts that change between visits are removed."""
 
 from __future__ import annotations
 

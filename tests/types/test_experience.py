@@ -1,4 +1,4 @@
-"""The vocabulary refuses what cannot be stored or compared, before anything happens."""
+"""Steps, episodes, priors and evidence: texts and numbers that cannot be stored or compared are refused."""
 
 from __future__ import annotations
 
