@@ -142,10 +142,8 @@ def test_no_recall_is_spent_on_a_text_that_is_set_aside_or_of_the_task_left_out(
     source = VectorRecall(memory, ScriptedEmbedder(lambda text: [1.0, 0.2 if text == "sofa" else 0.1], 2))
 
     def asked(**options):
-        statements = []
-        memory.session.store.connection.set_trace_callback(statements.append)
-        found = source.recall(RecallQuery({"observation": "furniture"}, pool=1, **options)).moments
-        memory.session.store.connection.set_trace_callback(None)
+        with memory.session.store.trace() as statements:
+            found = source.recall(RecallQuery({"observation": "furniture"}, pool=1, **options)).moments
         return len(statements), {moment.place[0] for moment in found}
 
     asked()  # takes all in

@@ -216,13 +216,11 @@ def test_feedback_on_many_episodes_is_read_in_one_indexed_query(memory):
     memory.feedback("said", -1.0, 1, weight=0.5)
     memory.feedback("said", 2.0, 1, source="tests")
     memory.feedback("other", -1.0, 0, source="a")
-    statements, connection = [], memory.session.store.connection
-    connection.set_trace_callback(statements.append)
-    said = memory.step_feedback(["said", "other", "silent", "unknown", "said"], but_sources=["a", "b"])
-    connection.set_trace_callback(None)
+    with memory.session.store.trace() as statements:
+        said = memory.step_feedback(["said", "other", "silent", "unknown", "said"], but_sources=["a", "b"])
     assert said == {"said": {1: [-0.5, 2.0]}, "other": {}, "silent": {}}
     asked = [sql for sql in statements if "FROM feedback" in sql or "FROM episode INDEXED" in sql]
-    plans = [[row[3] for row in connection.execute(f"EXPLAIN QUERY PLAN {sql}")] for sql in asked]
+    plans = [[row[3] for row in memory.session.store.execute(f"EXPLAIN QUERY PLAN {sql}")] for sql in asked]
     assert len(plans) == 2 and not [line for plan in plans for line in plan if "SCAN" in line]
     assert "feedback_by_visit (namespace_id=? AND visit=?)" in plans[1][0]
     assert memory.step_feedback(["other"]) == {"other": {0: [-1.0]}} and memory.step_feedback([]) == {}

@@ -357,15 +357,13 @@ def test_read_only_reader_counts_the_last_answer(tmp_path):
 def test_notes_of_other_kinds_are_not_read(memory, look):
     questions = Questions(memory)
     questions.answer(questions.add(QUESTION), QuestionAnswer("choice", "ann", chosen=0))
-    statements = []
-    connection = memory.session.store.connection
-    connection.set_trace_callback(statements.append)
-    getattr(questions, look)()
-    connection.set_trace_callback(None)
+    store = memory.session.store
+    with store.trace() as statements:
+        getattr(questions, look)()
     asked_of_notes = [sql for sql in statements if " FROM note " in sql]
     assert asked_of_notes
     for sql in asked_of_notes:
-        plan = " ".join(row[3] for row in connection.execute(f"EXPLAIN QUERY PLAN {sql}").fetchall())
+        plan = " ".join(row[3] for row in store.execute(f"EXPLAIN QUERY PLAN {sql}").fetchall())
         assert "note_by_kind (namespace_id=? AND kind=?" in plan
 
 

@@ -132,7 +132,7 @@ def test_many_queries_are_answered_as_one_by_one(kernel, threshold, many_sets):
 
 
 @KERNELS
-def test_a_huge_family_is_ranked_like_by_brute_force(kernel):
+def test_many_similar_sets_equal_brute_force(kernel):
     draw = random.Random(4)
     sets = family(draw, 4000)
     index = JaccardIndex(kernel)
@@ -144,7 +144,7 @@ def test_a_huge_family_is_ranked_like_by_brute_force(kernel):
 
 
 @KERNELS
-def test_of_sets_that_share_nothing_with_the_query_the_latest_come_first(kernel):
+def test_disjoint_sets_are_ordered_by_visit(kernel):
     index = JaccardIndex(kernel)
     index.add_arrays(*arrays([{i} for i in range(5000)]))
     index.add([(3, [], 9000)])  # visited again
@@ -246,7 +246,7 @@ def test_a_full_block_is_never_posted_again(kernel, many_sets):
 
 
 @KERNELS
-def test_a_cleared_index_starts_anew(kernel):
+def test_cleared_index_is_empty(kernel):
     index = JaccardIndex(kernel)
     index.add_arrays(*arrays([{i, i + 1} for i in range(3000)]))
     index.clear()
@@ -286,12 +286,12 @@ def test_threads_that_hold_a_lock_search_while_another_adds(kernel):
     assert len(index) == len(sets)
 
 
-def test_a_kernel_of_no_known_name_is_refused():
+def test_unknown_kernel_is_refused():
     with pytest.raises(UnknownNameError, match="numba"):
         JaccardIndex("nmuba")
 
 
-def test_as_many_sizes_as_queries_are_wanted():
+def test_number_of_sizes_must_equal_number_of_queries():
     with pytest.raises(InputError, match="one size"):
         JaccardIndex().search_many([[1]], n_features=[], k=1, threshold=0.0)
 
@@ -326,18 +326,18 @@ assert "numba" not in sys.modules
 
 
 @pytest.mark.parametrize("script", [WITHOUT_NUMBA, NOT_LOADED], ids=["not installed", "not worth it"])
-def test_numba_is_loaded_only_where_it_is_there_and_worth_it(script):
+def test_numba_is_loaded_only_for_large_indexes(script):
     done = subprocess.run([sys.executable, "-c", script], check=False, capture_output=True, text=True, timeout=60)
     assert done.returncode == 0, done.stderr
 
 
 @pytest.mark.slow
 @COMPILED
-def test_where_no_folder_can_be_written_the_code_is_compiled_anew(tmp_path):
+def test_code_is_compiled_again_without_a_writable_folder(tmp_path):
     import shutil
 
     shutil.copytree(Path(seasoned.__file__).parent, tmp_path / "seasoned", ignore=shutil.ignore_patterns("__pycache__"))
-    (tmp_path / "seasoned" / "memory" / "__pycache__").write_text("not a folder")
+    (tmp_path / "seasoned" / "memory" / "index" / "__pycache__").write_text("not a folder")
     script = "from seasoned.memory.index.jaccard import JaccardIndex\n"
     script += "i = JaccardIndex('numba'); i.add([(0, [1], 0)]); print(len(i))"
     environment = {"PYTHONPATH": str(tmp_path), "HOME": "/dev/null", "XDG_CACHE_HOME": "/dev/null", "PATH": ""}

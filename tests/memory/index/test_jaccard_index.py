@@ -147,7 +147,7 @@ def bulk(draw, n):
 
 @KERNELS
 @pytest.mark.parametrize("n_visits", [1, 7, 400, 4000])
-def test_equals_brute_force_however_the_sets_arrive(kernel, n_visits):
+def test_equals_brute_force_in_every_order_of_addition(kernel, n_visits):
     draw = random.Random(n_visits)
     number: dict[int, int] = {}  # token numbers are dense, by first occurrence, as a store gives them
     sets = [frozenset(number.setdefault(token, len(number)) for token in members) for members in bulk(draw, 4000)]

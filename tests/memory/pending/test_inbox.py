@@ -1,4 +1,4 @@
-"""On PostgreSQL an added episode arrives, and is folded by whoever looks next: only a clock can tell."""
+"""Pending episodes of PostgreSQL: an add commits one row, and the next reader or writer derives it."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ import time
 
 import psycopg
 import pytest
-from arriving import arriving
+from late_commit import late_commit
 from postgres_server import fresh_url, postgres, run_server  # noqa: F401
 
 from seasoned import Budget, Episode, Memory, Selection, Step
@@ -67,7 +67,7 @@ def found(memory, state="a page that all share"):
 
 
 def waiting(url):
-    """How many episodes wait, as the server sees it."""
+    """Return the number of pending episodes on the server."""
     with psycopg.connect(url) as connection:
         return connection.execute("SELECT count(*) FROM seasoned.episode WHERE ordinal < 0").fetchone()[0]
 
@@ -113,7 +113,7 @@ def kill(_status):
 # ------------------------------------------------------------------------------- what `add` promises
 
 
-def test_to_add_writes_one_row_and_takes_no_lock(fresh_url):  # noqa: F811
+def test_add_writes_one_row_and_takes_no_lock(fresh_url):  # noqa: F811
     with Memory.open(fresh_url) as memory:
         before = rows(memory)
         memory.add(episode("e"))
@@ -124,7 +124,7 @@ def test_to_add_writes_one_row_and_takes_no_lock(fresh_url):  # noqa: F811
         assert waiting(fresh_url) == 0
 
 
-def test_what_add_returned_from_outlives_its_process(fresh_url):  # noqa: F811
+def test_added_episode_outlives_its_process(fresh_url):  # noqa: F811
     Memory.open(fresh_url).close()
 
     def add():
@@ -143,7 +143,7 @@ def test_what_add_returned_from_outlives_its_process(fresh_url):  # noqa: F811
 
 @pytest.mark.parametrize("folded", [False, True])
 @pytest.mark.parametrize("again", [Memory.add, lambda memory, one: memory.add_many([one])], ids=["add", "add_many"])
-def test_the_same_content_again_is_no_news_and_other_content_is_refused(fresh_url, folded, again):  # noqa: F811
+def test_same_content_is_a_no_op_and_other_content_a_conflict(fresh_url, folded, again):  # noqa: F811
     with Memory.open(fresh_url) as memory, Memory.open(fresh_url) as other:
         memory.add(episode("e"))
         if folded:
@@ -155,7 +155,7 @@ def test_the_same_content_again_is_no_news_and_other_content_is_refused(fresh_ur
         assert memory.verify().episodes == 1
 
 
-def test_one_id_that_several_add_at_once_has_one_content(fresh_url):  # noqa: F811
+def test_concurrent_adds_of_one_id_store_one_content(fresh_url):  # noqa: F811
     memories = [Memory.open(fresh_url) for _ in range(6)]
     said = []
 
@@ -176,8 +176,8 @@ def test_one_id_that_several_add_at_once_has_one_content(fresh_url):  # noqa: F8
     assert memories[0].verify().episodes == 10
 
 
-def test_an_episode_that_arrives_while_a_batch_with_its_id_is_written(fresh_url):  # noqa: F811
-    """The batch has looked for the id before the other's commit, and writes after it."""
+def test_add_during_a_batch_with_the_same_id(fresh_url):  # noqa: F811
+    """The batch looks the id up before the other commit, and writes after it."""
     other = Memory.open(fresh_url)
 
     meanwhile = []
@@ -222,7 +222,7 @@ def test_two_processes_add_to_one_namespace_and_a_third_reads_all(fresh_url):  #
 
 # ------------------------------------------------------------------------------- who sees it
 
-LOOKS = {
+READS = {
     "search": lambda memory: found(memory) == {"e"},
     "evidence": lambda memory: (
         list(memory.evidence(EvidenceQuery("page e", k=1, unit="states", threshold=0.9)).counts) == [1.0]
@@ -242,16 +242,16 @@ LOOKS = {
 }
 
 
-@pytest.mark.parametrize("look", LOOKS.values(), ids=LOOKS)
-def test_everybody_sees_an_arrival_at_the_next_look(fresh_url, look):  # noqa: F811
+@pytest.mark.parametrize("look", READS.values(), ids=READS)
+def test_pending_episode_is_visible_at_the_next_query(fresh_url, look):  # noqa: F811
     with Memory.open(fresh_url) as writer, Memory.open(fresh_url) as reader:
         assert found(reader) == set()
         writer.add(episode("e"))
         assert look(reader)
 
 
-def test_folding_gives_what_writing_at_once_gives_bit_for_bit(fresh_url):  # noqa: F811
-    """With quarantines active at the time, aborted episodes, absent and odd values, and more than one batch."""
+def test_derivation_gives_the_rows_of_a_batch_bit_for_bit(fresh_url):  # noqa: F811
+    """With active quarantines, aborted episodes, missing and odd values, and more than one batch."""
     suspects = [Selection(model="m7"), Selection(subject="s3")]
     odd = Episode(
         "t", [Step("a\0b \ue000", "go\0", 0.1, {"x": -0.5, "a": -1.0}, 0.25)], "odd\0", "a page that all share"
@@ -285,7 +285,7 @@ def test_folding_gives_what_writing_at_once_gives_bit_for_bit(fresh_url):  # noq
     assert len(later.excluded_ids()[0]) > 50
 
 
-def test_a_time_window_in_quarantine_covers_what_arrives_in_it(fresh_url):  # noqa: F811
+def test_quarantined_time_window_covers_pending_episodes(fresh_url):  # noqa: F811
     with Memory.open(fresh_url) as memory:
         id_ = memory.quarantine(Selection(since=0.0), "everything since then")
         memory.add(episode("e"))
@@ -331,7 +331,7 @@ class Squeamish(TokenEncoder):
 
 
 @pytest.mark.parametrize("bad", BAD.values(), ids=BAD)
-def test_what_is_refused_leaves_nothing(fresh_url, bad):  # noqa: F811
+def test_refused_episode_leaves_no_row(fresh_url, bad):  # noqa: F811
     with Memory.open(fresh_url, encoder=Squeamish()) as memory:
         before = rows(memory)
         with pytest.raises(InputError) as caught:
@@ -351,7 +351,7 @@ class Lengths:
         return frozenset(str(len(word)) for word in state.split())
 
 
-def test_a_namespace_that_was_encoded_anew_takes_nothing_from_the_old_encoder(fresh_url):  # noqa: F811
+def test_add_with_the_old_encoder_is_refused_after_reindex(fresh_url):  # noqa: F811
     with Memory.open(fresh_url) as memory:
         memory.add(episode("before"))
         with Memory.open(fresh_url, encoder=Lengths(), reindex=True) as other:
@@ -377,7 +377,7 @@ class Strict(Lengths):
         return super().features(state)
 
 
-def test_what_has_arrived_is_encoded_anew_or_nothing_is(fresh_url):  # noqa: F811
+def test_reindex_includes_pending_episodes_or_fails_whole(fresh_url):  # noqa: F811
     with Memory.open(fresh_url) as memory:
         memory.add(episode("good"))
         memory.add_many([])  # derives it
@@ -393,7 +393,7 @@ def test_what_has_arrived_is_encoded_anew_or_nothing_is(fresh_url):  # noqa: F81
             assert other.verify().episodes == 3
 
 
-FOLDING_LOOKS = {
+DERIVING_READS = {
     "search": found,
     "evidence": lambda memory: memory.evidence(EvidenceQuery("page", k=1, unit="states", threshold=0.0)),
     "stats": Memory.stats,
@@ -403,8 +403,8 @@ FOLDING_LOOKS = {
 }
 
 
-@pytest.mark.parametrize("look", FOLDING_LOOKS.values(), ids=FOLDING_LOOKS)
-def test_what_an_encoder_says_of_an_arrival_is_no_damage(fresh_url, look):  # noqa: F811
+@pytest.mark.parametrize("look", DERIVING_READS.values(), ids=DERIVING_READS)
+def test_encoder_error_on_a_pending_episode_is_raised_as_it_is(fresh_url, look):  # noqa: F811
     with Memory.open(fresh_url, encoder=Strict()) as writer, Memory.open(fresh_url, encoder=Strict("bad")) as other:
         writer.add(episode("bad"))
         with pytest.raises(ValueError, match=r"^a forbidden word$"):
@@ -412,7 +412,7 @@ def test_what_an_encoder_says_of_an_arrival_is_no_damage(fresh_url, look):  # no
         assert found(writer) == {"bad"}
 
 
-def test_long_states_are_not_remembered():
+def test_long_states_are_not_cached():
     asked = []
 
     class Counting(TokenEncoder):
@@ -428,7 +428,7 @@ def test_long_states_are_not_remembered():
 
 
 @pytest.mark.parametrize("n", [1, 40])
-def test_an_export_yields_no_arrival_that_was_erased_meanwhile(fresh_url, n):  # noqa: F811
+def test_export_fails_if_a_pending_episode_was_erased(fresh_url, n):  # noqa: F811
     with Memory.open(fresh_url) as memory, Memory.open(fresh_url, read_only=True) as reader:
         for number in range(n):
             memory.add(episode(f"e{number}", subject="ann" if number == n - 1 else None))
@@ -448,7 +448,7 @@ def test_inside_a_transaction_nothing_is_added(fresh_url):  # noqa: F811
         assert len(memory) == 0
 
 
-def test_a_line_that_was_changed_is_not_folded(postgres, fresh_url):  # noqa: F811
+def test_changed_line_is_not_derived(postgres, fresh_url):  # noqa: F811
     with Memory.open(fresh_url) as memory, Memory.open(fresh_url, read_only=True) as reader:
         memory.add(episode("e"))
         with postgres.connect(postgres.url(database=fresh_url.rsplit("/", 1)[1])) as admin:
@@ -463,7 +463,7 @@ def test_a_line_that_was_changed_is_not_folded(postgres, fresh_url):  # noqa: F8
 # ------------------------------------------------------------------------------- others are in the way
 
 
-def test_a_writer_that_holds_the_namespace_keeps_nobody_waiting_for_long(fresh_url):  # noqa: F811
+def test_reader_does_not_wait_for_a_long_writer(fresh_url):  # noqa: F811
     holder, writer, reader = (Memory.open(fresh_url) for _ in range(3))
     writer.add(episode("before"))
     assert found(reader) == {"before"}
@@ -478,10 +478,10 @@ def test_a_writer_that_holds_the_namespace_keeps_nobody_waiting_for_long(fresh_u
     assert reader.verify().waiting == 0
 
 
-def test_an_arrival_that_becomes_visible_late_is_folded_at_the_next_look(fresh_url):  # noqa: F811
-    """It took its number first, and commits after another, which was folded meanwhile."""
+def test_late_commit_is_derived_at_the_next_query(fresh_url):  # noqa: F811
+    """It gets its number first, and commits after another episode was derived."""
     early, late, reader = (Memory.open(fresh_url) for _ in range(3))
-    with arriving(early, episode("early")):
+    with late_commit(early, episode("early")):
         late.add(episode("late"))
         assert found(reader) == {"late"}
     assert found(reader) == {"early", "late"}
@@ -489,7 +489,7 @@ def test_an_arrival_that_becomes_visible_late_is_folded_at_the_next_look(fresh_u
     assert reader.verify().episodes == 2
 
 
-def test_readers_that_look_at_once_fold_once(fresh_url):  # noqa: F811
+def test_concurrent_readers_derive_once(fresh_url):  # noqa: F811
     writer, readers = Memory.open(fresh_url), [Memory.open(fresh_url) for _ in range(5)]
     for number in range(20):
         writer.add(episode(f"e{number}"))
@@ -503,7 +503,7 @@ def test_readers_that_look_at_once_fold_once(fresh_url):  # noqa: F811
     assert (writer.verify().episodes, waiting(fresh_url)) == (20, 0)
 
 
-def test_closing_folds_what_was_left(fresh_url):  # noqa: F811
+def test_close_derives_pending_episodes(fresh_url):  # noqa: F811
     with Memory.open(fresh_url) as memory:
         memory.add(episode("e"))
         assert waiting(fresh_url) == 1
@@ -542,7 +542,7 @@ def test_a_read_only_memory_sees_and_finds_all_that_is_stored(fresh_url, tmp_pat
     assert list(reader.export()) == exported
 
 
-def test_two_stores_are_merged_with_what_has_arrived_in_both(postgres):  # noqa: F811
+def test_merge_includes_pending_episodes_of_both_stores(postgres):  # noqa: F811
     one, other = Memory.open(postgres.fresh()), Memory.open(postgres.fresh())
     urls = [
         postgres.url(*[m.session.store._parameters[k] for k in ("user", "password", "dbname")]) for m in (one, other)
@@ -562,7 +562,7 @@ def test_two_stores_are_merged_with_what_has_arrived_in_both(postgres):  # noqa:
         merge(*urls)
 
 
-def test_a_role_that_may_only_read_reads(crowd):
+def test_read_only_role_sees_pending_episodes(crowd):
     owner_url, tenant = owned(crowd)
     url = tenant("a")
     with Memory.open(url) as memory, Memory.open(url) as reader:
@@ -582,7 +582,7 @@ def test_a_role_that_may_only_read_reads(crowd):
         assert reader.stats().waiting == 0
 
 
-def test_a_tenant_neither_sees_nor_writes_anothers_arrivals(crowd):
+def test_tenant_cannot_read_or_write_pending_episodes_of_another(crowd):
     _, tenant = owned(crowd)
     urls = [tenant(letter) for letter in "ab"]
     a, b = (Memory.open(url, namespace="n") for url in urls)
@@ -612,7 +612,7 @@ def test_a_tenant_neither_sees_nor_writes_anothers_arrivals(crowd):
 # ------------------------------------------------------------------------------- taking away
 
 
-def test_an_erasure_reaches_what_has_arrived(postgres, fresh_url):  # noqa: F811
+def test_erasure_includes_pending_episodes(postgres, fresh_url):  # noqa: F811
     with Memory.open(fresh_url) as memory, Memory.open(fresh_url, read_only=True) as reader:
         memory.add(episode("keep", subject="bob"))
         memory.add(Episode("t", [Step("the secret page of ann", "go", 1.0)], "gone", subject="ann"))
@@ -642,7 +642,7 @@ def make_version_2(server, url):
         admin.execute("UPDATE seasoned.meta SET version = 2")
 
 
-def test_a_database_of_version_2_gets_arrivals_from_its_owner(crowd):
+def test_owner_migrates_a_database_of_version_2(crowd):
     owner_url, tenant = owned(crowd)
     url = tenant("a")
     with Memory.open(url) as memory:

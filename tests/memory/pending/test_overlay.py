@@ -1,4 +1,4 @@
-"""A reader that cannot fold what has arrived answers as one that folded it."""
+"""The overlay: a read-only reader answers as one that derived the pending episodes."""
 
 from __future__ import annotations
 
@@ -12,9 +12,9 @@ import time
 
 import psycopg
 import pytest
-from arriving import arriving
 from hypothesis import HealthCheck, Phase, given, settings
 from hypothesis import strategies as st
+from late_commit import late_commit
 from memory_by_definition import HashtagBlind
 from postgres_server import fresh_url, postgres, run_server, server  # noqa: F401
 
@@ -90,7 +90,7 @@ def named(episode):
 
 
 def answers(memory, questions):
-    """Everything a memory says, as plain values; what a graph says apart, since its values are approximate."""
+    """Return the answers of a memory as plain values; those of a graph apart, since they are approximate."""
     exact, approximate = [], []
     for state, k, threshold, exclude, unit, power, decay in questions:
         exact.append(memory.search(state, k, threshold, exclude_task=exclude))
@@ -142,7 +142,7 @@ def close(one, other):
 
 
 class Story:
-    """A namespace, its writer, a reader that may not write, and one whose transactions end late."""
+    """A namespace with its writer, a read-only reader, and a memory whose transactions commit late."""
 
     def __init__(self, url):
         name = f"n{next(numbers)}"
@@ -176,14 +176,14 @@ class Story:
         getattr(self, f"_{what}")(*values, **({"questions": questions} if what in ("late", "look") else {}))
 
     def _hold(self):
-        """A writing transaction begins, and stays open; one that was open ends."""
+        """Begin a writing transaction that stays open; end the one before."""
         self.holder.rollback()
         self.holder.execute("SELECT pg_current_xact_id()")
 
     def _late(self, first, others, questions):
-        """The first takes its number first, and is committed last."""
+        """The first episode gets its number first, and is committed last."""
         first = named(first)
-        with arriving(self.slow, first):
+        with late_commit(self.slow, first):
             for other in others:
                 self.add(other)
                 answers(self.reader, questions)
@@ -259,27 +259,27 @@ COSTLY = settings(phases=[Phase.generate], deadline=None, suppress_health_check=
 
 @settings(COSTLY, max_examples=4)
 @given(*STORIES)
-def test_what_waits_is_found_as_it_will_be(shared, events, questions):
+def test_overlay_answers_as_after_derivation(shared, events, questions):
     told(shared, events, questions)
 
 
 @pytest.mark.slow
 @settings(COSTLY, max_examples=60)
 @given(*STORIES)
-def test_what_waits_is_found_as_it_will_be_whatever_happened(shared, events, questions):
+def test_overlay_answers_as_after_derivation_many_stories(shared, events, questions):
     told(shared, events, questions)
 
 
 @settings(COSTLY, max_examples=2)
 @given(ARRIVALS, STORIES[1])
-def test_what_comes_late_and_waits_is_found_as_it_will_be(shared, events, questions):
+def test_overlay_with_late_commits_answers_as_after_derivation(shared, events, questions):
     told(shared, events, questions)
 
 
 @pytest.mark.slow
 @settings(COSTLY, max_examples=40)
 @given(ARRIVALS, STORIES[1])
-def test_what_comes_late_and_waits_is_found_as_it_will_be_whatever_came(shared, events, questions):
+def test_overlay_with_late_commits_many_stories(shared, events, questions):
     told(shared, events, questions)
 
 
@@ -294,7 +294,7 @@ def found(memory, state="page"):
     return [neighbor.experience.episode_id for neighbor in memory.search(state, 1_000, 0.9)]
 
 
-def test_a_session_that_may_only_read_finds_all(fresh_url):  # noqa: F811
+def test_read_only_session_finds_pending_episodes(fresh_url):  # noqa: F811
     read_only = f"{fresh_url}?options=-c%20default_transaction_read_only%3Don"
     with Memory.open(fresh_url) as writer, Memory.open(read_only, create=False) as reader:
         for number in range(3):
@@ -306,7 +306,7 @@ def test_a_session_that_may_only_read_finds_all(fresh_url):  # noqa: F811
         assert reader.stats().waiting == 0
 
 
-def test_nothing_is_derived_twice_while_it_waits(fresh_url):  # noqa: F811
+def test_pending_episode_is_derived_once(fresh_url):  # noqa: F811
     encoded = []
 
     class Counting(HashtagBlind):
@@ -326,7 +326,7 @@ def test_nothing_is_derived_twice_while_it_waits(fresh_url):  # noqa: F811
         assert encoded[1:] == [f"room {number}" for number in range(5)]
         overlay = reader._retriever._overlay
         n_rollbacks = overlay.n_rollbacks
-        with arriving(slow, episode("late", "late room")):
+        with late_commit(slow, episode("late", "late room")):
             for number in range(5, 8):
                 writer.add(episode(f"e{number}", f"room {number}"))
                 found(reader)
@@ -337,7 +337,7 @@ def test_nothing_is_derived_twice_while_it_waits(fresh_url):  # noqa: F811
         assert (found(reader, "room 3"), overlay.store) == (["e3"], None)
 
 
-def test_an_arrival_that_was_aborted_is_not_found(fresh_url):  # noqa: F811
+def test_aborted_pending_episode_is_not_found(fresh_url):  # noqa: F811
     with Memory.open(fresh_url) as writer, Memory.open(fresh_url, read_only=True) as reader:
         writer.add(episode("e", ending="aborted"))
         assert (found(reader), len(reader)) == ([], 2)
@@ -345,7 +345,7 @@ def test_an_arrival_that_was_aborted_is_not_found(fresh_url):  # noqa: F811
         assert (evidence.n_steps, evidence.n_episodes) == (0, 1)
 
 
-def test_a_reader_that_was_forked_off_finds_what_waits(fresh_url):  # noqa: F811
+def test_forked_reader_finds_pending_episodes(fresh_url):  # noqa: F811
     with Memory.open(fresh_url) as writer, Memory.open(fresh_url, read_only=True) as reader:
         writer.add(episode("e"))
         assert found(reader) == ["e"]
@@ -396,7 +396,7 @@ def pair():
 
 
 @pytest.mark.slow
-def test_a_standby_finds_what_nobody_folded(pair):
+def test_standby_finds_pending_episodes(pair):
     primary, port = pair
     url = primary.fresh()
     writer = Memory.open(url)
@@ -415,7 +415,7 @@ def test_a_standby_finds_what_nobody_folded(pair):
 
     replayed()
     reader = Memory.open(there, read_only=True)
-    with arriving(Memory.open(url), episode("late")):
+    with late_commit(Memory.open(url), episode("late")):
         for number in range(3):
             writer.add(episode(f"e{number}"))
             replayed()

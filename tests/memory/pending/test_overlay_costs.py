@@ -1,4 +1,4 @@
-"""What a look costs while a writing transaction stays open: what is new, not what waits. And numbers from elsewhere."""
+"""The cost of a query on the overlay while a writing transaction stays open, and numbers from a restored dump."""
 
 from __future__ import annotations
 
@@ -8,8 +8,8 @@ import tempfile
 
 import psycopg
 import pytest
-from arriving import arriving
 from click.testing import CliRunner
+from late_commit import late_commit
 from postgres_server import fresh_url, postgres  # noqa: F401
 
 from seasoned import Episode, Memory, Step
@@ -30,7 +30,7 @@ def found(memory, state="page"):
 
 @contextlib.contextmanager
 def held(url):
-    """A transaction that writes, and stays open: nothing that comes after it settles."""
+    """Hold a writing transaction open: no later episode settles."""
     with psycopg.connect(url) as connection:
         connection.execute("SELECT pg_current_xact_id()")
         yield
@@ -38,7 +38,7 @@ def held(url):
 
 
 def traffic(memory, look):
-    """How many bytes a look sends, and how many rows it gets: the least of some, since plans are made now and then."""
+    """Return the bytes that a query sends and the rows that it gets: the minimum of four runs."""
     costs = []
     for _ in range(4):
         wire = memory.session.store._live.pgconn
@@ -55,7 +55,7 @@ def traffic(memory, look):
 
 @pytest.fixture
 def three(fresh_url):  # noqa: F811
-    """A writer, a reader that may not write, and one whose transactions end late, while something is held."""
+    """A writer, a read-only reader, and a memory whose transactions commit late, while a transaction is held open."""
     with Memory.open(fresh_url) as writer, Memory.open(fresh_url) as slow:
         writer.add(episode("first"))
         found(writer)
@@ -63,7 +63,7 @@ def three(fresh_url):  # noqa: F811
             yield writer, reader, slow
 
 
-def test_a_look_asks_for_what_is_new_only(three):
+def test_query_reads_new_pending_episodes_only(three):
     writer, reader, slow = three
     costs = []
 
@@ -86,13 +86,13 @@ def test_a_look_asks_for_what_is_new_only(three):
     assert overlay.n_derived == derived + 3
 
 
-def test_a_late_arrival_takes_back_what_follows_it_only(three):
+def test_late_commit_rolls_back_only_the_episodes_after_it(three):
     writer, reader, slow = three
     for number in range(MAX_TAIL + 20):
         writer.add(episode(f"e{number}", f"room {number}"))
     found(reader)
     overlay = reader._retriever._overlay
-    with arriving(slow, episode("late")):
+    with late_commit(slow, episode("late")):
         writer.add(episode("after"))
         assert found(reader) == ["after", "first"]
     derived, undone = overlay.n_derived, overlay.n_rollbacks
@@ -100,7 +100,7 @@ def test_a_late_arrival_takes_back_what_follows_it_only(three):
     assert (overlay.n_derived - derived, overlay.n_rollbacks - undone) == (2, 1)
 
 
-def test_arrivals_that_overtake_each_other_are_derived_a_few_times_each(three):
+def test_overtaking_commits_are_derived_a_few_times_each(three):
     writer, reader, slow = three
     for number in range(MAX_TAIL + 1):
         writer.add(episode(f"e{number}", f"room {number}"))
@@ -108,7 +108,7 @@ def test_arrivals_that_overtake_each_other_are_derived_a_few_times_each(three):
     overlay, pairs = reader._retriever._overlay, 15
     derived = overlay.n_derived
     for number in range(pairs):
-        with arriving(slow, episode(f"late {number}", "room")):
+        with late_commit(slow, episode(f"late {number}", "room")):
             writer.add(episode(f"after {number}", "room"))
             found(reader)
         writer.add(episode(f"then {number}", "room"))
@@ -117,7 +117,7 @@ def test_arrivals_that_overtake_each_other_are_derived_a_few_times_each(three):
     assert len(found(reader, "room")) == 3 * pairs
 
 
-def test_what_nothing_can_precede_any_more_is_kept_for_good(fresh_url):  # noqa: F811
+def test_settled_episodes_are_not_derived_again(fresh_url):  # noqa: F811
     with Memory.open(fresh_url) as writer, Memory.open(fresh_url, read_only=True) as reader:
         with held(fresh_url):
             for number in range(5):
@@ -130,7 +130,7 @@ def test_what_nothing_can_precede_any_more_is_kept_for_good(fresh_url):  # noqa:
         assert (overlay._base, overlay._tail, overlay.n_derived) == ([], [], 7)
 
 
-def test_a_graph_reads_what_it_has_not_read_above(three):
+def test_graph_reads_new_overlay_rows_only(three):
     writer, reader, slow = three
 
     def ask():
@@ -148,7 +148,7 @@ def test_a_graph_reads_what_it_has_not_read_above(three):
         writer.add(episode(f"one {number}"))
         found(reader)
         assert ask() == [2]
-    with arriving(slow, episode("late")):
+    with late_commit(slow, episode("late")):
         writer.add(episode("after"))
         found(reader)
         ask()
@@ -160,16 +160,16 @@ def test_a_graph_reads_what_it_has_not_read_above(three):
 
 
 def renumbered(postgres, url, shift):  # noqa: F811
-    """Give what waits numbers from elsewhere, as a dump does."""
+    """Give the pending episodes other numbers, as a dump does."""
     with postgres.connect(postgres.url(database=url.rsplit("/", 1)[1])) as admin:
         admin.execute(f"UPDATE seasoned.episode SET ordinal = {shift} WHERE ordinal < 0")
 
 
-def look_from_the_first(memory):
+def scan_from_the_first(memory):
     memory.session.store.pending.watermark.full_scan_s = 0.0
 
 
-def test_arrivals_that_a_dump_brings_under_open_connections_are_found_in_a_while(postgres, fresh_url):  # noqa: F811
+def test_restored_pending_episodes_are_found_by_the_full_scan(postgres, fresh_url):  # noqa: F811
     with (
         Memory.open(fresh_url) as loader,
         Memory.open(fresh_url) as writer,
@@ -180,16 +180,16 @@ def test_arrivals_that_a_dump_brings_under_open_connections_are_found_in_a_while
         loader.add(episode("loaded"))
         renumbered(postgres, fresh_url, FIRST_ARRIVAL + 5)
         assert found(reader) == []
-        look_from_the_first(reader)
+        scan_from_the_first(reader)
         assert found(reader) == ["loaded"]
         assert found(writer) == []
-        look_from_the_first(writer)
+        scan_from_the_first(writer)
         assert found(writer) == ["loaded"]
         loader.add(episode("above"))
         assert found(reader) == ["above", "loaded"]
 
 
-def test_what_was_derived_gives_way_to_what_a_dump_brings_below_it(postgres, fresh_url):  # noqa: F811
+def test_restored_episode_below_the_settled_layer_resets_the_overlay(postgres, fresh_url):  # noqa: F811
     with Memory.open(fresh_url) as writer, Memory.open(fresh_url, read_only=True) as reader:
         writer.add(episode("loaded"))
         renumbered(postgres, fresh_url, FIRST_ARRIVAL + 5)
@@ -198,16 +198,16 @@ def test_what_was_derived_gives_way_to_what_a_dump_brings_below_it(postgres, fre
         found(reader)
         with postgres.connect(postgres.url(database=fresh_url.rsplit("/", 1)[1])) as admin:
             admin.execute("UPDATE seasoned.episode SET ordinal = ordinal + 1 WHERE id = 'loaded'")
-        look_from_the_first(reader)
+        scan_from_the_first(reader)
         assert found(reader) == ["e2", "e1", "e0", "loaded"]
 
 
-def test_feedback_on_what_a_dump_brought_works_at_the_second_try_and_erasure_at_once(postgres, fresh_url):  # noqa: F811
+def test_feedback_on_a_restored_episode_succeeds_at_the_second_attempt(postgres, fresh_url):  # noqa: F811
     with Memory.open(fresh_url) as loader, Memory.open(fresh_url) as writer:
         found(writer)
         loader.add(episode("loaded", subject="ann"))
         renumbered(postgres, fresh_url, FIRST_ARRIVAL + 5)
-        with pytest.raises(StoreBusyError, match="arrived just now"):
+        with pytest.raises(StoreBusyError, match="added just now"):
             writer.feedback("loaded", 1.0)
         writer.feedback("loaded", 1.0)
         found(writer)
@@ -218,7 +218,7 @@ def test_feedback_on_what_a_dump_brought_works_at_the_second_try_and_erasure_at_
             writer.erase("bob")
 
 
-def test_where_nodes_number_for_themselves_every_look_begins_at_the_first_number(postgres, fresh_url):  # noqa: F811
+def test_every_scan_on_citus_begins_at_the_first_number(postgres, fresh_url):  # noqa: F811
     with postgres.connect(postgres.url(database=fresh_url.rsplit("/", 1)[1])) as admin:  # as if it were installed
         admin.execute(
             "INSERT INTO pg_extension SELECT 1, 'citus', extowner, extnamespace, false, '1' FROM pg_extension"
@@ -233,10 +233,10 @@ def test_where_nodes_number_for_themselves_every_look_begins_at_the_first_number
         assert found(writer) == ["a", "c", "b"]
 
 
-# ------------------------------------------------------------------------------- and besides
+# ------------------------------------------------------------------------------- locks and the command line
 
 
-def test_an_add_behind_a_lock_on_the_namespaces_row_is_told_so_in_the_end(fresh_url):  # noqa: F811
+def test_add_behind_a_row_lock_is_busy_after_the_timeout(fresh_url):  # noqa: F811
     with Memory.open(fresh_url) as memory, psycopg.connect(fresh_url) as other:
         memory.session.store._live.execute("SET lock_timeout = 50")  # 30 s otherwise
         memory.session.store.retry_s = 0.0
@@ -245,6 +245,6 @@ def test_an_add_behind_a_lock_on_the_namespaces_row_is_told_so_in_the_end(fresh_
             memory.add(episode("e"))
 
 
-def test_the_command_line_tells_the_schema_of_the_server(fresh_url):  # noqa: F811
+def test_command_line_prints_the_schema_of_the_server(fresh_url):  # noqa: F811
     done = CliRunner().invoke(cli, ["memory", "migrate", fresh_url])
     assert (done.exit_code, done.stdout.splitlines()[0].rsplit(maxsplit=1)[-1]) == (0, str(POSTGRES_VERSION))

@@ -1,4 +1,4 @@
-"""What a look for arrivals costs, and what arrives while a namespace is encoded anew."""
+"""The watermark: the cost of a scan for pending episodes, and adds during a reindex."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ import time
 
 import psycopg
 import pytest
-from arriving import arriving
+from late_commit import late_commit
 from memory_by_definition import HashtagBlind
 from postgres_server import fresh_url, postgres  # noqa: F401
 
@@ -31,7 +31,7 @@ def found(memory, state="page"):
 
 
 def blocks_read(connection, memory, lowest):
-    """How many blocks a look reads that begins at this number."""
+    """Return the number of blocks that a scan from this number reads."""
     sql = (
         translate(VERSION)
         .replace("$1", str(memory.session.namespace_id))
@@ -42,7 +42,7 @@ def blocks_read(connection, memory, lowest):
     return plan[0]["Plan"]["Shared Hit Blocks"] + plan[0]["Plan"]["Shared Read Blocks"]
 
 
-def test_a_look_does_not_walk_over_what_was_folded_while_an_old_snapshot_is_open(postgres, fresh_url):  # noqa: F811
+def test_scan_skips_dead_rows_of_an_old_snapshot(postgres, fresh_url):  # noqa: F811
     with Memory.open(fresh_url) as memory, postgres.connect(fresh_url) as backup, postgres.connect(fresh_url) as owner:
         owner.execute("SET search_path = seasoned; SET enable_seqscan = off")
         backup.execute("BEGIN ISOLATION LEVEL REPEATABLE READ, READ ONLY")
@@ -59,7 +59,7 @@ def test_a_look_does_not_walk_over_what_was_folded_while_an_old_snapshot_is_open
         assert found(memory)[0] == "after"
 
 
-def test_what_a_rolled_back_transaction_folded_is_not_taken_for_folded(fresh_url):  # noqa: F811
+def test_rolled_back_derivation_does_not_advance_the_watermark(fresh_url):  # noqa: F811
     with Memory.open(fresh_url) as memory:
         memory.add(episode("e"))
         with contextlib.suppress(LookupError), memory.session.store.transaction(memory.session.namespace_id):
@@ -69,7 +69,7 @@ def test_what_a_rolled_back_transaction_folded_is_not_taken_for_folded(fresh_url
         assert found(memory) == ["e"]
 
 
-def test_numbers_that_a_restored_dump_brought_are_in_nobodys_way(postgres, fresh_url):  # noqa: F811
+def test_restored_numbers_do_not_block_adds(postgres, fresh_url):  # noqa: F811
     with Memory.open(fresh_url) as memory, Memory.open(fresh_url, read_only=True) as reader:
         for number in range(12):
             memory.add(episode(f"e{number}"))
@@ -92,7 +92,7 @@ def test_numbers_that_a_restored_dump_brought_are_in_nobodys_way(postgres, fresh
 
 
 class Strict(HashtagBlind):
-    """Refuses a word; waits before it takes another one."""
+    """Refuses one word; waits at another one."""
 
     identity = "test/strict"
 
@@ -109,7 +109,7 @@ class Strict(HashtagBlind):
 
 
 def in_thread(work):
-    """Run it in a thread; the list has what came of it."""
+    """Run it in a thread; the list gets its result or its error."""
     outcome = []
 
     def run():
@@ -135,14 +135,14 @@ def until_blocked(postgres, n=1):  # noqa: F811
             time.sleep(0.01)
 
 
-def test_encoding_anew_waits_for_what_is_just_arriving_and_fails_whole_if_it_is_refused(postgres, fresh_url):  # noqa: F811
+def test_reindex_waits_for_open_adds_and_fails_whole(postgres, fresh_url):  # noqa: F811
     with (
         Memory.open(fresh_url, encoder=HashtagBlind()) as memory,
         Memory.open(fresh_url, encoder=HashtagBlind()) as slow,
     ):
         memory.add(episode("before"))
         found(memory)
-        with arriving(slow, episode("late", "a refused page")):
+        with late_commit(slow, episode("late", "a refused page")):
             thread, outcome = in_thread(lambda: Memory.open(fresh_url, encoder=Strict(), reindex=True))
             until_blocked(postgres)
         thread.join(60)
@@ -153,7 +153,7 @@ def test_encoding_anew_waits_for_what_is_just_arriving_and_fails_whole_if_it_is_
         memory.verify()
 
 
-def test_what_is_added_while_the_namespace_is_encoded_anew_is_refused(postgres, fresh_url):  # noqa: F811
+def test_add_during_a_reindex_is_refused(postgres, fresh_url):  # noqa: F811
     encoder = Strict()
     with Memory.open(fresh_url, encoder=HashtagBlind()) as memory:
         memory.add(episode("before", "wait here"))
@@ -171,7 +171,7 @@ def test_what_is_added_while_the_namespace_is_encoded_anew_is_refused(postgres, 
             other.verify()
 
 
-def test_a_lost_connection_is_told_once(fresh_url, caplog):  # noqa: F811
+def test_lost_connection_is_reported_once(fresh_url, caplog):  # noqa: F811
     with Memory.open(fresh_url) as memory, psycopg.connect(fresh_url, autocommit=True) as admin:
         memory.add_many([episode("e")])
         memory.session.store.retry_s = 0.0

@@ -136,10 +136,8 @@ def test_excluding_the_task_of_most_notes_reads_none_of_its_notes():
         say("other", "other0")
         assert found("most") == ["few0", "few1", "other0"]
         assert found("few") == ["most28", "most29", "most30", "other0"]
-        statements = []
-        memory.session.store.connection.set_trace_callback(statements.append)
-        assert found("most") == ["few0", "few1", "other0"]
-        memory.session.store.connection.set_trace_callback(None)
+        with memory.session.store.trace() as statements:
+            assert found("most") == ["few0", "few1", "other0"]
         assert any("said by few0" in sql for sql in statements)
         assert not any("said by most" in sql for sql in statements)
 
@@ -229,16 +227,15 @@ def test_recall_looks_episodes_up_by_id_and_ordinal():
         places = [("e0", 0), ("e1", 0)]
         query = {"goal": "buy a lamp", "plan": "open then pay", "observation": "page", "reasoning": "it is full"}
         memory.recall(RecallQuery(query))
-        connection, statements = memory.session.store.connection, []
-        connection.set_trace_callback(statements.append)
-        memory.recall(RecallQuery(query, with_feedback_totals=True))
-        memory.experiences(places)
-        memory.impressions([("e2", 0)], alike=True)
-        memory.peer_comparisons(places)
-        memory.evidence(EvidenceQuery("page cart", k=3, unit="states", threshold=0.5, shown_steps=places))
-        connection.set_trace_callback(None)
+        store = memory.session.store
+        with store.trace() as statements:
+            memory.recall(RecallQuery(query, with_feedback_totals=True))
+            memory.experiences(places)
+            memory.impressions([("e2", 0)], alike=True)
+            memory.peer_comparisons(places)
+            memory.evidence(EvidenceQuery("page cart", k=3, unit="states", threshold=0.5, shown_steps=places))
         plans = {
-            sql: [row[3] for row in connection.execute(f"EXPLAIN QUERY PLAN {sql}")]
+            sql: [row[3] for row in store.execute(f"EXPLAIN QUERY PLAN {sql}")]
             for sql in statements
             if re.match("SELECT", sql)
         }

@@ -150,10 +150,8 @@ def test_impressions_and_feedback_totals_equal_those_of_notes_and_events():
 def n_statements(memory, call):
     """Return the number of statements of a repeated query."""
     call()
-    statements = []
-    memory.session.store.connection.set_trace_callback(statements.append)
-    call()
-    memory.session.store.connection.set_trace_callback(None)
+    with memory.session.store.trace() as statements:
+        call()
     return len(statements)
 
 

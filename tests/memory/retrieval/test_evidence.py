@@ -141,7 +141,7 @@ def test_listed_neighbors_are_the_steps_counted(history, state, question):
         assert listed == [(float(near), played.ids[at], step) for near, at, step in expected[:50]]
 
 
-def test_an_absurd_reward_given_and_revoked_leaves_no_trace(share):
+def test_revoked_huge_reward_leaves_no_trace(share):
     @settings(PROPERTY, max_examples=share(PROPERTY.max_examples))
     @given(st.lists(EPISODES, min_size=1, max_size=5), st.integers(0, 99), st.sampled_from([1e90, -1e90, 1e100]))
     def check(episodes, at, absurd):
@@ -169,7 +169,7 @@ def test_an_absurd_reward_given_and_revoked_leaves_no_trace(share):
     check()
 
 
-def test_an_absurd_reward_leaves_the_same_bits():
+def test_revoked_huge_reward_leaves_the_same_bits():
     question = {"k": 9, "unit": "states", "threshold": 0.0, "gamma": 0.5}
     with Memory.open(":memory:") as memory:
         ids = [memory.add(Episode("t", [Step("s one", "a", 0.25), Step("s", "b", i)])) for i in range(6)]
@@ -183,7 +183,7 @@ def test_an_absurd_reward_leaves_the_same_bits():
         assert after.neighbors == before.neighbors
 
 
-def test_a_gamma_asked_late_equals_one_asked_early(share):
+def test_view_derived_late_equals_one_derived_early(share):
     @settings(PROPERTY, max_examples=share(PROPERTY.max_examples))
     @given(HISTORIES, st.sampled_from([0.0, 0.3, 0.95, 1.0]), st.sampled_from([1.0, 0.9]))
     def check(history, gamma, decay):
@@ -232,7 +232,7 @@ def test_spread_is_of_the_whole_namespace_not_of_the_neighbors():
         assert memory.evidence(EvidenceQuery("state 0.0", k=1, unit="states", threshold=1.0)).spread == 0.5
 
 
-def test_no_evidence_is_empty_not_zero():
+def test_evidence_without_neighbours_is_empty():
     with Memory.open(":memory:") as memory:
         memory.add(Episode("t", [Step("far away", "a", 1.0)]))
         evidence = memory.evidence(EvidenceQuery("here", k=3, unit="states", threshold=0.5))
@@ -267,7 +267,7 @@ class Counting(HashtagBlind):
 
 
 @pytest.mark.parametrize("unit", ["states", "steps"])
-def test_the_guard_encodes_the_question_only(unit):
+def test_guard_encodes_only_the_query(unit):
     encoder = Counting()
     with Memory.open(":memory:", encoder=encoder) as memory:
         memory.add_many(Episode("t1", [Step(f"a {n % 3}", "go", n / 8)]) for n in range(12))
@@ -279,15 +279,14 @@ def test_the_guard_encodes_the_question_only(unit):
 
 @pytest.mark.parametrize("unit", ["states", "steps"])
 @pytest.mark.parametrize("decay", [1.0, 0.5])
-def test_the_guard_asks_no_question_for_each_state(unit, decay):
+def test_number_of_statements_with_the_guard_is_constant(unit, decay):
     asked = []
     for n in (100, 400):
         with Memory.open(":memory:") as memory:
             memory.add_many(Episode("t1", [Step(f"a {i}", "go", 1.0)]) for i in range(n))
             question = {"k": 5, "unit": unit, "threshold": 0.0, "exclude_task": "t1", "decay": decay}
             memory.evidence(EvidenceQuery("a", **question))
-            statements = []
-            memory.session.store.connection.set_trace_callback(statements.append)
-            assert memory.evidence(EvidenceQuery("a", **question)).n_steps == 0
+            with memory.session.store.trace() as statements:
+                assert memory.evidence(EvidenceQuery("a", **question)).n_steps == 0
             asked.append(len(statements))
     assert max(asked) < 20

@@ -169,13 +169,13 @@ def same(one, other):
 
 
 @pytest.mark.parametrize("name", CHANGES)
-def test_what_changed_is_followed_as_if_it_had_been_read_anew(name, tmp_path):
+def test_graph_after_changes_equals_a_new_graph(name, tmp_path):
     with told(tmp_path / "m.db", CHANGES[name]) as memory, Memory.open(tmp_path / "m.db", read_only=True) as anew:
         same(memory, anew)
 
 
-def test_the_change_is_one(tmp_path):
-    """That the changes above move values at all: else following them would be no feat."""
+def test_every_change_changes_the_graph(tmp_path):
+    """The changes of the test above move values, so that it can fail."""
     with told(tmp_path / "0.db") as before:
         for i, (name, change) in enumerate(CHANGES.items(), 1):
             with told(tmp_path / f"{i}.db", change) as after:
@@ -186,7 +186,7 @@ def test_the_change_is_one(tmp_path):
                 assert np.abs(moved[0] - moved[1]).max() > 0.05, name
 
 
-def test_another_process_writes(tmp_path):
+def test_graph_follows_another_process(tmp_path):
     with told(tmp_path / "m.db") as one, Memory.open(tmp_path / "m.db") as other:
         ask(one, "hall lamp")
         other.add_many(played(20)[12:])
@@ -194,7 +194,7 @@ def test_another_process_writes(tmp_path):
         same(one, other)
 
 
-def test_a_server_answers_as_a_file(fresh_url, tmp_path):  # noqa: F811
+def test_graph_on_postgres_equals_the_one_on_sqlite(fresh_url, tmp_path):  # noqa: F811
     for i, change in enumerate((None, *CHANGES.values())):
         with told(tmp_path / f"{i}.db", change) as file, told(fresh_url, change, namespace=f"n{i}") as server:
             same(file, server)
@@ -246,7 +246,7 @@ def test_squares_keep_the_scatter_of_the_returns_around_their_mean():
             assert found.squares[0] / found.weights[0] - mean**2 == pytest.approx(4.0)
 
 
-def test_a_policy_learns_from_it():
+def test_policy_learns_from_the_graph():
     with told(":memory:") as memory:
         assert JitRL(memory).decide("hall lamp", {"north": -0.7, "south": -0.7}, seed=0).mode == "memory"
 
@@ -281,7 +281,7 @@ def test_a_policy_takes_its_values_through_the_graph():
         assert decision.values != JitRL(memory, gamma=GAMMA, threshold=0.0, k=9).decide("hall lamp", expected).values
 
 
-def test_novelty_is_looked_for_ahead():
+def test_novelty_is_backed_up():
     """Two doors led nowhere of value; behind one there is an action that was tried once, behind the other ten times."""
     with Memory.open(":memory:", gamma=GAMMA) as memory:
         for door, room, times in (("left", "room one", 1), ("right", "room two", 10)):
@@ -298,7 +298,7 @@ def test_novelty_is_looked_for_ahead():
         assert q["right"] == pytest.approx(own + GAMMA * own, abs=2e-3)
 
 
-def test_an_empty_memory_knows_nothing():
+def test_graph_of_an_empty_memory_gives_no_evidence():
     with Memory.open(":memory:") as memory:
         assert ask(memory, "hall lamp").n_steps == 0
         memory.add(Episode("t", [], ending="aborted", id="x"))
@@ -313,7 +313,7 @@ def by_cart(memory):
     ).totals.tolist()
 
 
-def test_one_quarantine_goes_and_another_ends_between_two_questions(tmp_path):
+def test_graph_follows_an_erased_and_a_lifted_quarantine(tmp_path):
     with Memory.open(tmp_path / "m.db") as memory:
         id_ = memory.add(Episode("t", [Step("cart", "pay", 1.0)]))
         memory.feedback(id_, 5.0, 0, "judge")
@@ -325,7 +325,7 @@ def test_one_quarantine_goes_and_another_ends_between_two_questions(tmp_path):
         assert by_cart(memory) == pytest.approx([6.0])
 
 
-def test_a_merge_that_changes_which_word_stands_is_followed(tmp_path):
+def test_graph_follows_a_merge_that_changes_unrevoked_feedback(tmp_path):
     """One store heard the late word first, so that the early one superseded it; the other heard them in order."""
 
     def line(id_, reward, at, revoked_at=None, superseded_by=None):
@@ -354,8 +354,8 @@ def test_a_merge_that_changes_which_word_stands_is_followed(tmp_path):
         assert by_cart(ours) == pytest.approx([9.0])
 
 
-def test_feedback_that_supersedes_has_no_graph_read_anew(tmp_path):
-    """What was said is followed event by event; only what fell silent without a word has all steps read."""
+def test_superseding_feedback_extends_the_graph(tmp_path):
+    """New feedback is read event by event; only a revoked event has all steps read again."""
     with told(tmp_path / "m.db") as memory:
         ask(memory, "hall lamp")
         [followed] = memory._retriever._graphs._graphs.values()

@@ -128,7 +128,7 @@ def test_the_same_on_postgres(fresh_url):  # noqa: F811
     ("floor", "unit"),
     [(0.0, "states"), (5e-324, "states"), (9e-7, "states"), (-1.0, "states"), (1.5, "states"), (0.1, "steps")],
 )
-def test_a_floor_that_is_none_is_refused(floor, unit):
+def test_invalid_floor_is_refused(floor, unit):
     with Memory.open(":memory:") as memory, pytest.raises(InputError, match="propensity_floor"):
         memory.evidence(EvidenceQuery("a", k=1, unit=unit, threshold=0.5, propensity_floor=floor))
 

@@ -64,7 +64,7 @@ def by_definition(memory, state, shown, *, k, unit, threshold, task):
 
 @pytest.mark.parametrize("unit", ["steps", "states"])
 @pytest.mark.parametrize("task", [None, "buy"])
-def test_it_equals_the_definition(memory, unit, task):
+def test_unshown_counts_equal_the_definition(memory, unit, task):
     for seed in range(4):
         shown = drawn(memory, seed)
         for state in STATES[::3]:
@@ -81,7 +81,7 @@ def test_it_equals_the_definition(memory, unit, task):
 @pytest.mark.parametrize(
     "settings", [{}, {"decay": 0.8}, {"similarity_power": 2.0}, {"propensity_floor": 0.1}, {"backup": Backup(2.0)}]
 )
-def test_what_was_shown_changes_no_sum(memory, settings):
+def test_shown_steps_change_no_sum(memory, settings):
     asked = {"k": 3, "unit": "states", "threshold": 0.2, **settings}
     for state in STATES:
         plain, found = (
@@ -97,7 +97,7 @@ def test_what_was_shown_changes_no_sum(memory, settings):
 
 
 @pytest.mark.parametrize("preset", ["default", "seed", "paper-games", "released-games"])
-def test_a_policy_shifts_by_the_share_that_was_not_shown_also_where_there_is_more_than_it_looks_at(preset):
+def test_policy_shift_shrinks_by_the_shown_share(preset):
     """More states alike, and more steps, than any of them takes: what was shown is not made up for by what is left."""
     with Memory.open(":memory:", gamma=0.0) as memory:
         for number in range(30):
@@ -121,7 +121,7 @@ def test_a_policy_shifts_by_the_share_that_was_not_shown_also_where_there_is_mor
         assert partly.advantages["wait"] == pytest.approx(plain.advantages["wait"])
 
 
-def test_what_memory_alone_proposes_is_not_proposed_once_it_was_read():
+def test_memory_action_that_was_shown_is_not_proposed():
     with Memory.open(":memory:", gamma=0.0) as memory:
         for number in range(4):
             memory.add(Episode("t", [Step("s", "go", 1.0)], f"go{number}"))
@@ -151,7 +151,7 @@ def test_what_memory_alone_proposes_is_not_proposed_once_it_was_read():
         [("e", n) for n in range(10_001)],
     ],
 )
-def test_what_names_no_step_is_refused(memory, bad):
+def test_invalid_shown_steps_are_refused(memory, bad):
     with pytest.raises(InputError) as caught:
         memory.evidence(EvidenceQuery("page a", k=5, unit="states", threshold=0.2, shown_steps=bad))
     assert caught.value.seen
@@ -160,7 +160,7 @@ def test_what_names_no_step_is_refused(memory, bad):
 
 
 @pytest.mark.parametrize("backup", [None, Backup(1.0)])
-def test_the_placebo_counts_the_same(memory, backup):
+def test_placebo_has_the_same_unshown_counts(memory, backup):
     asked = {"k": 4, "unit": "states", "threshold": 0.2, "gamma": GAMMA, "backup": backup}
     for state in STATES:
         real, shuffled = (

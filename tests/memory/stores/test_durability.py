@@ -56,7 +56,7 @@ FOREIGN = {
 
 @pytest.mark.parametrize("make", FOREIGN.values(), ids=FOREIGN.keys())
 @pytest.mark.parametrize("read_only", [False, True])
-def test_a_file_that_is_not_ours_is_left_as_it_is(tmp_path, make, read_only):
+def test_foreign_file_is_refused_and_unchanged(tmp_path, make, read_only):
     path = tmp_path / "file"
     make(path)
     before = digest_of(path)
@@ -70,7 +70,7 @@ def test_a_file_that_is_not_ours_is_left_as_it_is(tmp_path, make, read_only):
     assert not beside or (read_only and make is foreign_wal_database and beside <= {"file-wal", "file-shm"})
 
 
-def test_a_folder_is_not_a_memory(tmp_path):
+def test_folder_is_refused(tmp_path):
     with pytest.raises(ForeignStoreError, match="folder"):
         Memory.open(tmp_path)
 
@@ -83,7 +83,7 @@ def test_an_empty_file_becomes_a_store(tmp_path):
         assert memory.verify().episodes == 1
 
 
-def test_a_newer_store_is_left_as_it_is(tmp_path):
+def test_newer_store_is_refused_and_unchanged(tmp_path):
     path = tmp_path / "agent.db"
     with Memory.open(path) as memory:
         memory.add(episode(1))
@@ -132,7 +132,7 @@ def test_read_only_sees_what_a_writer_commits(tmp_path):
             assert len(reader.search("page", k=9)) == 2
 
 
-def test_read_only_answers_at_its_own_discount_and_says_why_not_at_a_new_one(tmp_path):
+def test_read_only_memory_refuses_a_new_discount(tmp_path):
     path = tmp_path / "agent.db"
     with Memory.open(path, gamma=0.5) as memory:
         memory.add(Episode("t", [Step("one", "a"), Step("two", "b", 1.0)]))

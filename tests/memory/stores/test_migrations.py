@@ -74,7 +74,7 @@ def check_as_recorded(path, version):
 
 
 @pytest.mark.parametrize("version", EARLIER)
-def test_a_store_of_an_earlier_schema_says_what_it_said(tmp_path, version):
+def test_migrated_store_gives_the_recorded_answers(tmp_path, version):
     path = old_store(tmp_path / "agent.db", version)
     assert version_of(path) == version
     check_as_recorded(path, version)
@@ -83,7 +83,7 @@ def test_a_store_of_an_earlier_schema_says_what_it_said(tmp_path, version):
 
 
 @pytest.mark.parametrize("version", EARLIER)
-def test_the_recorded_store_is_worth_migrating(tmp_path, version):
+def test_recorded_store_has_rows_of_every_kind(tmp_path, version):
     """The fixture itself: it holds what could go wrong."""
     with closing(sqlite3.connect(old_store(tmp_path / "agent.db", version))) as c:
 
@@ -153,7 +153,7 @@ def test_everything_works_on_a_migrated_store(tmp_path):
         assert untouched.verify().hash == recorded(1)["Zürich 🙂"]["hash"]
 
 
-def test_an_export_of_a_migrated_store_is_the_store(tmp_path):
+def test_export_of_a_migrated_store_is_complete(tmp_path):
     path = old_store(tmp_path / "agent.db")
     for name, said in recorded(1).items():
         with Memory.open(path, namespace=name, create=False) as memory, Memory.open(":memory:") as fresh:
@@ -161,7 +161,7 @@ def test_an_export_of_a_migrated_store_is_the_store(tmp_path):
             assert fresh.verify().hash == said["hash"]
 
 
-def test_read_only_says_what_to_do_and_leaves_the_file(tmp_path):
+def test_read_only_opening_of_an_older_schema_names_the_command(tmp_path):
     path = old_store(tmp_path / "agent.db")
     before = path.read_bytes()
     for attempt in (lambda: Memory.open(path, namespace="shop", read_only=True), lambda: Memory.namespaces(path)):
@@ -171,7 +171,7 @@ def test_read_only_says_what_to_do_and_leaves_the_file(tmp_path):
     assert [file.name for file in tmp_path.iterdir()] == ["agent.db"]
 
 
-def test_the_command_line_says_so_and_migrates(tmp_path):
+def test_command_line_migrates_an_older_store(tmp_path):
     path = old_store(tmp_path / "agent.db")
 
     def seasoned(*args):
@@ -190,7 +190,7 @@ def test_the_command_line_says_so_and_migrates(tmp_path):
     }
 
 
-def test_a_newer_schema_is_refused_and_left_alone(tmp_path):
+def test_newer_schema_is_refused_and_unchanged(tmp_path):
     path = old_store(tmp_path / "agent.db")
     Memory.open(path, namespace="shop", create=False).close()
     with closing(sqlite3.connect(path)) as connection:

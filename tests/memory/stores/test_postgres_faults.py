@@ -34,7 +34,7 @@ def episode(id_, steps=3):
 
 
 @pytest.mark.parametrize("end", ["restart", "crash"])
-def test_a_server_that_came_back_is_found_again(server, end):
+def test_connection_is_replaced_after_a_restart(server, end):
     with Memory.open(server.fresh()) as memory:
         memory.add(episode("before"))
         if end == "restart":
@@ -47,7 +47,7 @@ def test_a_server_that_came_back_is_found_again(server, end):
         memory.verify()
 
 
-def test_a_backend_that_was_ended_is_replaced(server):
+def test_terminated_backend_is_replaced(server):
     url = server.fresh()
     with Memory.open(url) as memory, server.connect() as admin:
         for index in range(5):
@@ -58,7 +58,7 @@ def test_a_backend_that_was_ended_is_replaced(server):
         assert memory.verify().episodes == 5
 
 
-def test_what_was_lost_inside_is_run_again_from_its_beginning(server):
+def test_lost_transaction_is_repeated_from_its_beginning(server):
     store = opened(server.fresh())
     tries = []
 
@@ -80,7 +80,7 @@ def test_what_was_lost_inside_is_run_again_from_its_beginning(server):
         assert store.execute("SELECT count(*) FROM namespace").fetchone() == (1,)
 
 
-def test_inside_a_transaction_nothing_is_run_again(server):
+def test_nothing_is_repeated_inside_a_transaction(server):
     store = opened(server.fresh())
     tries = []
 
@@ -98,7 +98,7 @@ def test_inside_a_transaction_nothing_is_run_again(server):
         assert store.execute("SELECT 1").fetchone() == (1,)
 
 
-def test_conflicts_and_deadlocks_are_run_again(server):
+def test_conflicts_and_deadlocks_are_retried(server):
     store = opened(server.fresh())
     for state in ("40001", "40P01"):
         tries = []
@@ -113,7 +113,7 @@ def test_conflicts_and_deadlocks_are_run_again(server):
         assert store.retrying(attempt) == 3
 
 
-def test_what_no_retry_mends_is_not_retried(server):
+def test_permanent_errors_are_not_retried(server):
     store = opened(server.fresh())
     tries = []
 
@@ -134,7 +134,7 @@ def test_what_no_retry_mends_is_not_retried(server):
     assert len(tries) == 2
 
 
-def test_a_server_that_stays_away_is_told_after_the_deadline(server):
+def test_unreachable_server_is_reported_after_the_deadline(server):
     url = server.fresh()
     store = opened(url, retry_s=1.0)
 
@@ -153,7 +153,7 @@ def test_a_server_that_stays_away_is_told_after_the_deadline(server):
     store.retrying(attempt)
 
 
-def test_a_commit_whose_answer_was_lost_is_told_as_unknown(server):
+def test_lost_answer_of_a_commit_is_an_unknown_outcome(server):
     url = server.fresh()
     store = opened(url, retry_s=0.5)
     tries = []
@@ -181,7 +181,7 @@ def test_a_commit_whose_answer_was_lost_is_told_as_unknown(server):
         assert admin.execute("SELECT count(*) FROM public.t").fetchone() == (0,)
 
 
-def test_a_standby_or_read_only_role_is_told_at_once(server):
+def test_standby_and_read_only_role_are_reported_at_once(server):
     url = server.fresh()
     opened(url).close()
     name = url.rsplit("/", 1)[1]
@@ -192,7 +192,7 @@ def test_a_standby_or_read_only_role_is_told_at_once(server):
         store.retrying(lambda: write(store))
 
 
-def test_a_primary_that_became_a_standby_is_left_for_the_new_one(server):
+def test_new_primary_is_found_after_a_failover(server):
     url = server.fresh()
     store = opened(url)
     write(store)
@@ -210,7 +210,7 @@ def write(store):
         )
 
 
-def test_the_server_is_restarted_and_killed_under_its_writers(server):
+def test_writers_survive_restarts_and_kills_of_the_server(server):
     """Every episode whose `add` returned is there, whole and once; what is there besides was being added."""
     url = server.fresh()
     clients, stop = 4, threading.Event()
@@ -257,7 +257,7 @@ def test_the_server_is_restarted_and_killed_under_its_writers(server):
     assert returned <= there <= begun
 
 
-def test_a_server_that_lost_its_last_commits_is_read_anew():
+def test_server_that_lost_its_last_commits_is_read_again():
     """As when a standby that lags takes over, or a disk is restored: the same numbers may mean something else."""
     server = run_server()
     try:

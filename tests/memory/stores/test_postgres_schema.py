@@ -111,7 +111,7 @@ FOREIGN = {
 
 @pytest.mark.parametrize("statements", FOREIGN.values(), ids=FOREIGN)
 @pytest.mark.parametrize("create", [True, False])
-def test_a_foreign_schema_is_left_as_it_is(postgres, fresh_url, statements, create):  # noqa: F811
+def test_foreign_schema_is_refused_and_unchanged(postgres, fresh_url, statements, create):  # noqa: F811
     with postgres.connect(fresh_url) as connection:
         for statement in statements:
             connection.execute(statement)
@@ -122,7 +122,7 @@ def test_a_foreign_schema_is_left_as_it_is(postgres, fresh_url, statements, crea
         assert connection.execute(tables).fetchall() == before
 
 
-def test_a_newer_schema_is_left_as_it_is(postgres, fresh_url):  # noqa: F811
+def test_newer_schema_of_a_server_is_refused_and_unchanged(postgres, fresh_url):  # noqa: F811
     opened(fresh_url).close()
     with postgres.connect(fresh_url) as connection:
         connection.execute("UPDATE seasoned.meta SET version = 99")
@@ -131,14 +131,14 @@ def test_a_newer_schema_is_left_as_it_is(postgres, fresh_url):  # noqa: F811
 
 
 @pytest.mark.parametrize("options", [{"create": False}, {"read_only": True}])
-def test_without_create_nothing_is_made(postgres, fresh_url, options):  # noqa: F811
+def test_missing_schema_is_not_created_without_create(postgres, fresh_url, options):  # noqa: F811
     with pytest.raises(NotFoundError, match=r"no memory in this database"):
         opened(fresh_url, **options)
     with postgres.connect(fresh_url) as connection:
         assert not connection.execute("SELECT FROM pg_namespace WHERE nspname = 'seasoned'").fetchall()
 
 
-def test_an_empty_schema_that_is_there_already_is_taken(postgres, fresh_url):  # noqa: F811
+def test_existing_empty_schema_is_used(postgres, fresh_url):  # noqa: F811
     with postgres.connect(fresh_url) as connection:
         connection.execute("CREATE SCHEMA seasoned")
     assert opened(fresh_url).problems() == []
@@ -174,7 +174,7 @@ DAMAGE = {
 
 
 @pytest.mark.parametrize(("damage", "told"), DAMAGE.items(), ids=DAMAGE)
-def test_damage_to_the_tables_is_told(postgres, fresh_url, damage, told):  # noqa: F811
+def test_damage_to_the_tables_is_reported(postgres, fresh_url, damage, told):  # noqa: F811
     store = opened(fresh_url)
     assert store.problems() == []
     with postgres.connect(fresh_url) as connection:

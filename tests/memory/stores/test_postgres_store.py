@@ -72,17 +72,17 @@ ODD = st.text(st.one_of(st.sampled_from("\0\ue0000a"), st.characters(exclude_cat
 
 
 @given(ODD)
-def test_every_text_comes_back(text):
+def test_every_text_is_read_back_equal(text):
     assert "\0" not in escape(text)
     assert unescape(escape(text)) == text
 
 
 @given(ODD, ODD)
-def test_two_texts_stay_two(one, other):
+def test_different_texts_stay_different(one, other):
     assert (escape(one) == escape(other)) == (one == other)
 
 
-def test_texts_go_through_the_server_unharmed(fresh_url):  # noqa: F811
+def test_texts_survive_the_server(fresh_url):  # noqa: F811
     store = opened(fresh_url)
     ns = namespace(store)
 
@@ -102,7 +102,7 @@ def test_texts_go_through_the_server_unharmed(fresh_url):  # noqa: F811
 # ------------------------------------------------------------------------------- statements
 
 
-def test_the_last_of_several_new_values_stands(fresh_url):  # noqa: F811
+def test_the_last_of_several_updates_of_a_row_wins(fresh_url):  # noqa: F811
     store = opened(fresh_url)
     ns = namespace(store)
     with store.transaction(ns):
@@ -114,7 +114,7 @@ def test_the_last_of_several_new_values_stands(fresh_url):  # noqa: F811
     assert states(store, ns) == [(1, "new"), (2, "y"), (3, "s"), (9, "more")]
 
 
-def test_a_transaction_is_kept_whole_or_not_at_all(fresh_url):  # noqa: F811
+def test_transaction_is_committed_whole_or_not_at_all(fresh_url):  # noqa: F811
     store = opened(fresh_url)
     ns = namespace(store)
     mark = store.version(ns).mark
@@ -133,7 +133,7 @@ def test_a_transaction_is_kept_whole_or_not_at_all(fresh_url):  # noqa: F811
     assert (len(states(store, ns)), store.version(ns).mark == mark) == (1, False)
 
 
-def test_a_swallowed_failure_is_not_taken_for_a_commit(fresh_url):  # noqa: F811
+def test_swallowed_error_fails_the_commit(fresh_url):  # noqa: F811
     store = opened(fresh_url)
     ns = namespace(store)
     with pytest.raises(StoreError), store.transaction(ns):
@@ -163,7 +163,7 @@ def test_a_snapshot_sees_one_state_and_writes_nothing(fresh_url):  # noqa: F811
 
 
 @pytest.mark.parametrize("table", ["episode", "feedback", "quarantine", "note"])
-def test_a_key_that_no_index_holds_is_refused(fresh_url, table):  # noqa: F811
+def test_key_too_long_for_an_index_is_refused(fresh_url, table):  # noqa: F811
     store = opened(fresh_url)
     ns = namespace(store)
     long = "é" * 501
@@ -179,7 +179,7 @@ def test_a_key_that_no_index_holds_is_refused(fresh_url, table):  # noqa: F811
         store.insert(table, [tuple("é" * 500 if value == long else value for value in row)])
 
 
-def test_a_namespace_whose_name_no_index_holds_is_refused(fresh_url):  # noqa: F811
+def test_namespace_name_too_long_for_an_index_is_refused(fresh_url):  # noqa: F811
     name = "".join(chr(0x4E00 + (i * i * 7919) % 20000) for i in range(2000))  # does not compress
     with pytest.raises(InputError, match=r"at most 1000 bytes"):
         Memory.open(fresh_url, namespace=name)
@@ -255,7 +255,7 @@ def test_many_writers_of_one_namespace_take_turns(fresh_url):  # noqa: F811
     assert reader.verify().episodes == 48
 
 
-def test_a_writer_that_waits_too_long_says_so(fresh_url):  # noqa: F811
+def test_writer_that_waits_too_long_is_busy(fresh_url):  # noqa: F811
     one, other = opened(fresh_url), opened(fresh_url)
     ns = namespace(one)
     other._live.execute("SET lock_timeout = '100ms'")
@@ -300,7 +300,7 @@ BAD = {
 
 
 @pytest.mark.parametrize(("make", "error", "told"), BAD.values(), ids=BAD)
-def test_a_bad_address_is_refused_and_its_password_not_told(postgres, make, error, told):  # noqa: F811
+def test_bad_url_is_refused_without_its_password(postgres, make, error, told):  # noqa: F811
     with pytest.raises(error, match=told) as caught:
         Memory.open(make(postgres))
     told_all = f"{caught.value} {caught.value.__cause__} {caught.value.__context__ or ''}"
@@ -309,7 +309,7 @@ def test_a_bad_address_is_refused_and_its_password_not_told(postgres, make, erro
     assert "wrong secret" not in told_all
 
 
-def test_missing_rights_are_told_with_the_way_to_get_them(postgres, fresh_url):  # noqa: F811
+def test_missing_rights_are_reported_with_the_command(postgres, fresh_url):  # noqa: F811
     name = fresh_url.rsplit("/", 1)[1]
     with postgres.connect() as connection:
         connection.execute(f"CREATE ROLE guest_{name} LOGIN PASSWORD 'guest'")
@@ -338,7 +338,7 @@ def test_a_superuser_works_and_is_warned_once(postgres, fresh_url):  # noqa: F81
 # ------------------------------------------------------------------------------- closing and forking
 
 
-def test_a_closed_store_answers_nothing(fresh_url):  # noqa: F811
+def test_closed_store_refuses_calls(fresh_url):  # noqa: F811
     store = opened(fresh_url)
     store.close()
     store.close()

@@ -77,7 +77,7 @@ def b(site):
         assert memory.verify().hash == site.hash
 
 
-def test_the_test_would_see_what_is_there(site):
+def test_admin_sees_the_rows_that_tenants_must_not(site):
     assert all(site.before[table] for table in ALL)
 
 
@@ -132,7 +132,7 @@ READ = {
 
 
 @pytest.mark.parametrize("statements", READ.values(), ids=READ)
-def test_b_may_not_look_past_the_policy(site, b, statements):
+def test_b_cannot_bypass_the_policy(site, b, statements):
     names = {"owner": site.owner.split("/")[2].split(":")[0], "a": site.names[0]}
     *first, last = [s.format(**{k: f'"{v}"' for k, v in names.items()}) for s in statements]
     for statement in first:
@@ -147,7 +147,7 @@ def test_the_group_that_b_may_become_sees_nothing(site, b):
         assert b.execute(f"SELECT count(*) FROM seasoned.{table}").fetchone() == (0,)
 
 
-def test_a_name_that_b_chooses_is_not_who_it_is(site, b):
+def test_session_settings_do_not_change_the_tenant(site, b):
     for setting in ("role", "session_authorization"):
         with pytest.raises(psycopg.Error):
             b.execute(f"SELECT set_config('{setting}', %s, false)", (site.names[0],))
@@ -156,7 +156,7 @@ def test_a_name_that_b_chooses_is_not_who_it_is(site, b):
     assert b.execute("SELECT count(*) FROM seasoned.state WHERE namespace_id = %s", (site.id,)).fetchone() == (0,)
 
 
-def test_a_condition_of_b_is_asked_about_no_row_of_a(site, b):
+def test_conditions_of_b_are_not_evaluated_on_rows_of_a(site, b):
     """Neither an error that depends on a row, nor a function that tells what it saw."""
     b.execute("SELECT count(*) FROM seasoned.state WHERE 1 / (length(text) - %s) > 0", (len(SECRET),)).fetchone()
     b.execute("SELECT count(*) FROM seasoned.step WHERE 1 / (reward - 7.0) > 0").fetchone()
@@ -174,7 +174,7 @@ def test_a_condition_of_b_is_asked_about_no_row_of_a(site, b):
     assert SECRET not in str(b.execute("SELECT * FROM mine").fetchall())
 
 
-def test_the_planner_tells_nothing_of_contents(site, b):
+def test_planner_statistics_reveal_no_content(site, b):
     site.admin.execute("ANALYZE")
     content = {(table.name, column.name) for table in TABLES for column in table.columns if column.is_content}
     kept = site.admin.execute("SELECT tablename, attname FROM pg_stats WHERE schemaname = 'seasoned'").fetchall()
@@ -310,7 +310,7 @@ def test_b_cannot_turn_the_numbers_back(site, b):
             b.execute(statement)
 
 
-def test_b_plants_nothing_where_a_looks(site, b):
+def test_b_cannot_shadow_objects_of_a(site, b):
     for statement in (
         "CREATE TABLE seasoned.trap (x text)",
         "CREATE VIEW seasoned.trap AS SELECT 1",
@@ -337,7 +337,7 @@ def test_b_plants_nothing_where_a_looks(site, b):
     site.admin.execute("DROP FUNCTION public.count(bigint), public.take()")
 
 
-def test_b_holds_up_no_writer_of_a(site, b):
+def test_b_blocks_no_writer_of_a(site, b):
     with b.transaction():
         b.execute("SELECT * FROM seasoned.namespace FOR UPDATE").fetchall()
         b.execute("SELECT * FROM seasoned.namespace WHERE id = %s FOR UPDATE", (site.id,)).fetchall()
@@ -349,7 +349,7 @@ def test_b_holds_up_no_writer_of_a(site, b):
     site.before = site.everything()  # the revision moved
 
 
-def test_superusers_are_the_only_ones_above(site):
+def test_only_superusers_bypass_the_policies(site):
     owner = site.server.connect(site.owner)
     for table in ALL:
         assert owner.execute(f"SELECT count(*) FROM seasoned.{table}").fetchone() == (0,)
@@ -399,7 +399,7 @@ REFUSED = [
 
 
 @pytest.mark.parametrize(("tenants", "passwords", "error", "told"), REFUSED)
-def test_what_is_no_tenant_is_refused_and_nothing_made(site, tenants, passwords, error, told):
+def test_invalid_tenant_is_refused_and_nothing_created(site, tenants, passwords, error, told):
     roles = site.admin.execute("SELECT rolname FROM pg_roles ORDER BY 1").fetchall()
     with pytest.raises(error, match=told):
         migrate(site.owner, tenants, passwords)
@@ -423,7 +423,7 @@ def test_only_the_owner_makes_tenants(site):
         migrate(site.b, ["c"])
 
 
-def test_a_role_without_a_number_is_told_who_can_give_it(site):
+def test_unregistered_role_is_reported_with_the_command(site):
     name = f"loose_{site.database}"
     site.admin.execute(f"CREATE ROLE {name} LOGIN PASSWORD 'x' IN ROLE {GROUP}")
     with pytest.raises(StoreError, match=r"no tenant of this store.*seasoned memory migrate"):

@@ -51,7 +51,7 @@ class Forked:
 
 
 @pytest.mark.parametrize("fresh", [False, True])
-def test_what_a_child_adds_survives_that_its_parent_closes(tmp_path, fresh):
+def test_episodes_of_a_child_survive_the_close_of_its_parent(tmp_path, fresh):
     path = tmp_path / "agent.db"
     memory = Memory.open(path)
     memory.add(episode("before"))
@@ -75,7 +75,7 @@ def test_what_a_child_adds_survives_that_its_parent_closes(tmp_path, fresh):
         memory.verify()
 
 
-def test_what_a_parent_adds_survives_that_its_child_closes(tmp_path):
+def test_episodes_of_a_parent_survive_the_close_of_its_child(tmp_path):
     with Memory.open(tmp_path / "agent.db") as memory:
         memory.add(episode("before"))
 
@@ -189,7 +189,7 @@ memory.close()
 """
 
 
-def test_a_fork_inside_a_write_leaves_the_parent_untouched_and_tells_the_child(tmp_path):
+def test_fork_inside_a_write_is_refused_in_the_child(tmp_path):
     path = tmp_path / "agent.db"
     done = subprocess.run([sys.executable, "-c", INSIDE, path], capture_output=True, text=True, timeout=60, check=False)
     assert done.returncode == 0, done.stderr
@@ -200,7 +200,7 @@ def test_a_fork_inside_a_write_leaves_the_parent_untouched_and_tells_the_child(t
         memory.verify()
 
 
-def test_a_file_that_vanished_is_missed_not_made_anew(tmp_path):
+def test_vanished_file_is_not_created_again(tmp_path):
     path = tmp_path / "agent.db"
     with Memory.open(path) as memory:
         Forked(lambda _: None).end()

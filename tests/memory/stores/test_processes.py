@@ -62,7 +62,7 @@ def let_go(processes):
     return [out.split() for out, _ in printed]
 
 
-def test_writers_and_readers_share_a_file_that_none_of_them_found(tmp_path):
+def test_writers_and_readers_share_a_new_file(tmp_path):
     path = tmp_path / "agent.db"
     writers = [start(WRITER, path, n, 2.5) for n in range(4)]
     readers = [start(READER, path, n, 2.5) for n in range(2)]
@@ -78,7 +78,7 @@ def test_writers_and_readers_share_a_file_that_none_of_them_found(tmp_path):
 
 
 @pytest.mark.parametrize("attempt", range(3))
-def test_several_processes_make_the_same_new_file_at_once(tmp_path, attempt):
+def test_several_processes_create_the_same_file_at_once(tmp_path, attempt):
     path = tmp_path / "new.db"
     ids = let_go([start(WRITER, path, n, 0.05) for n in range(4)])
     with Memory.open(path) as memory:
@@ -156,7 +156,7 @@ def test_a_forked_child_sees_what_its_parent_commits_after_the_fork(tmp_path):
         thread.join()
 
 
-def test_a_forked_child_of_a_memory_in_ram_is_told(tmp_path):
+def test_forked_child_of_a_memory_in_ram_is_refused(tmp_path):
     with Memory.open(":memory:") as memory:
         memory.add(Episode("t", [Step("page one", "a")]))
 

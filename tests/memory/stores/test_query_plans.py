@@ -66,7 +66,7 @@ def test_no_statement_reads_a_whole_namespace(name):
 
 @pytest.mark.parametrize("plan", ["force_custom_plan", "force_generic_plan"])
 @pytest.mark.parametrize("analyzed", [False, True])
-def test_a_look_for_arrivals_reads_no_episode_that_is_folded(postgres, fresh_url, plan, analyzed):  # noqa: F811
+def test_scan_for_pending_episodes_reads_no_derived_episode(postgres, fresh_url, plan, analyzed):  # noqa: F811
     with Memory.open(fresh_url) as memory, postgres.connect(fresh_url) as owner:
         memory.add_many([Episode("t", [Step("a room", "go")], id=f"e{number}") for number in range(5_000)])
         if analyzed:

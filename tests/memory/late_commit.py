@@ -9,11 +9,11 @@ from seasoned.canonical_json import canonical_json
 from seasoned.memory.stores.postgres.pending_table import INSERT, insert_values
 from seasoned.memory.values.content_hash import episode_record, line_digest
 
-__all__ = ["arriving"]
+__all__ = ["late_commit"]
 
 
 @contextlib.contextmanager
-def arriving(memory, episode):
+def late_commit(memory, episode):
     """Insert an episode as `add` does, and commit at the end of the block. Use the memory for nothing else inside."""
     store, line = memory.session.store, canonical_json(episode_record(episode))
     digest = line_digest("episode", line)
