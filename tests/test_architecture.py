@@ -1,4 +1,4 @@
-"""Imports point one way, heavy things load when called, files stay small: read from the source, functions included."""
+"""The architecture, read from the source: allowed imports, lazy loading, sizes of files and folders, names."""
 
 from __future__ import annotations
 
@@ -118,7 +118,7 @@ ROOMS = {
 
 
 def law_of(table):
-    """Read a table of `name : names`; `*` stands for all names above, a line without a colon goes on with the last."""
+    """Read a table of `name : names`; `*` means all names above; a line without a colon continues the one before."""
     law = {}
     for line in re.sub(r"\n\s+(?=[^:\n]*(\n|$))", " ", table).strip().splitlines():
         name, _, allowed = (part.strip() for part in line.partition(":"))
@@ -130,7 +130,7 @@ def law_of(table):
 MAY_IMPORT = law_of(PACKAGES)
 ROOM_MAY_IMPORT = {package: law_of(table) for package, table in ROOMS.items()}
 
-# Verbs and moods that named modules once. A gerund names a module only where it is the field's word.
+# The gerunds that are terms of the field, and words that no module name may have.
 GERUNDS = {
     "embedding",
     "embeddings",
@@ -178,7 +178,7 @@ BANNED = {
     "manager",
 }
 
-# A stem that stands in several folders means the same in each.
+# File stems that occur in several folders with the same meaning.
 SHARED_STEMS = {
     "registry": "maps names to constructors",
     "run": "plays an environment for several episodes: the loop, and its command",
@@ -195,12 +195,31 @@ SHARED_STEMS = {
     "diff": "how two stores differ",
 }
 
+# Public names that two files define, with the reason. Commands and type variables need no entry.
+SHARED_NAMES = {
+    "HEADINGS": "the headings of a group of commands",
+    "MIGRATIONS": "the migrations of a store, one list per kind of store",
+    "main": "the entry point of a program",
+    "namespaces": "the command, and the handler of the service",
+    "search": "the command, and the handler of the service",
+    "stats": "the command, and the handler of the service",
+    "Bools": "the array type, of the maths and of the index",
+    "Floats": "the array type; types may not import core",
+    "Ints": "the array type; types may not import core",
+    "Ranked": "positions with their similarities, stored and merged",
+    "Sums": "sums of returns, of an estimate and of a stored view",
+    "Table": "a table on the screen, and of a database",
+    "Verification": "of a task's result, and of a store",
+    "one_line": "a text on one line, for a prompt and for the screen",
+    "resolve": "a reference to an element, and a path",
+}
+
 # ------------------------------------------------------------------------------- reading imports
 
 
 @dataclass(frozen=True)
 class Import:
-    """The module asked for, the line, and whether it runs on import, when called, or for the type checker only."""
+    """An imported module, its line, and its time: on import, on a call, or for the type checker only."""
 
     target: str
     line: int
@@ -208,7 +227,7 @@ class Import:
 
 
 def imports_of(source, module, is_package, modules):
-    """Every import in `source`; `from package import name` means the submodule of that name, where there is one."""
+    """Return every import in `source`; `from package import name` is the submodule of that name, if there is one."""
     package = module if is_package else module.rpartition(".")[0]
     found = []
 
@@ -256,7 +275,7 @@ def name_of(path):
 
 
 def part_of(module):
-    """The row of the house: `memory` for `seasoned.memory.stores.sqlite`, `seasoned` for the package itself."""
+    """Return the row of PACKAGES: `memory` for `seasoned.memory.stores.sqlite`, `seasoned` for the package itself."""
     return module.split(".")[1] if "." in module else module
 
 
@@ -298,7 +317,7 @@ SNIPPETS = [
 
 
 @pytest.mark.parametrize(("source", "target", "when"), SNIPPETS, ids=[source for source, _, _ in SNIPPETS])
-def test_the_reader_finds_every_kind_of_import(source, target, when):
+def test_every_kind_of_import_is_found(source, target, when):
     modules = {
         "seasoned",
         "seasoned.llms",
@@ -310,21 +329,21 @@ def test_the_reader_finds_every_kind_of_import(source, target, when):
     assert (target, when) in {(i.target, i.when) for i in found}
 
 
-def test_the_reader_resolves_dots_in_a_package():
+def test_relative_imports_of_a_package_are_resolved():
     found = imports_of("from .sqlite import x", "seasoned.memory", True, {"seasoned.memory.sqlite"})
     assert [i.target for i in found] == ["seasoned.memory.sqlite"]
 
 
-def test_the_reader_saw_the_package():
+def test_modules_and_imports_of_the_package_are_read():
     assert {"seasoned", "seasoned.errors", "seasoned.core.modulation", "seasoned.types.experience"} <= MODULES
     assert ("seasoned.errors", "import") in {(i.target, i.when) for i in IMPORTS["seasoned.core.returns"]}
 
 
-# ------------------------------------------------------------------------------- the law
+# ------------------------------------------------------------------------------- allowed imports
 
 
 @pytest.mark.parametrize("module", sorted(MODULES))
-def test_package_imports_obey_the_law(module):
+def test_package_imports_are_allowed(module):
     part = part_of(module)
     assert part in MAY_IMPORT, f"{module}: {part!r} has no row in PACKAGES. Add one, there and in CONTRIBUTING.md."
     wrong = [
@@ -339,7 +358,7 @@ ROOM_MODULES = sorted(module for module in MODULES if part_of(module) in ROOMS a
 
 
 @pytest.mark.parametrize("module", ROOM_MODULES)
-def test_room_imports_obey_the_law(module):
+def test_room_imports_are_allowed(module):
     package, room = module.split(".")[1:3]
     law = ROOM_MAY_IMPORT[package]
     assert room in law, f"{module}: {room!r} has no row in ROOMS[{package!r}]. Add one."
@@ -352,21 +371,21 @@ def test_room_imports_obey_the_law(module):
 
 
 @pytest.mark.parametrize("package", sorted(ROOMS))
-def test_room_laws_have_no_cycle(package):
+def test_room_table_has_no_cycle(package):
     law = ROOM_MAY_IMPORT[package]
     assert all(allowed <= set(law) for allowed in law.values())
     graphlib.TopologicalSorter(law).prepare()
 
 
-def test_package_law_has_no_cycle():
-    """Below the four packages that join everything, and but for registry and config, which read each other."""
+def test_package_table_has_no_cycle():
+    """Except the packages at the top, which may import each other, and the pair of registry and config."""
     joined = {"build", "integrations", "lab", "service", "seasoned", "cli", "__main__"}
     pair = {"registry", "config"}
     graphlib.TopologicalSorter({part: MAY_IMPORT[part] - pair for part in set(MAY_IMPORT) - joined}).prepare()
 
 
 def test_modules_have_no_import_cycle():
-    """Whenever an import runs: on import, when called, or for the type checker only."""
+    """Imports count at any time: on import, on a call, or for the type checker only."""
     graph = {
         module: {i.target for i in found if i.target in MODULES and not (i.target + ".").startswith(module + ".")}
         - {module.rpartition(".")[0]}
@@ -383,7 +402,7 @@ def test_modules_have_no_import_cycle():
 
 @pytest.mark.parametrize("module", sorted(MODULES))
 def test_heavy_modules_load_when_called(module):
-    """On import only the standard library, NumPy and ourselves; the screen's libraries in the command line alone."""
+    """At import, modules load the standard library, NumPy and seasoned; only the command line loads its libraries."""
     allowed = set(sys.stdlib_module_names) | {"seasoned", "numpy"}
     if part_of(module) in {"cli", "__main__"}:
         allowed |= SCREEN
@@ -396,13 +415,13 @@ def test_heavy_modules_load_when_called(module):
 
 
 @pytest.mark.parametrize("module", sorted(module for module in MODULES if part_of(module) not in {"cli", "__main__"}))
-def test_only_the_command_line_knows_the_screen(module):
+def test_only_the_command_line_imports_its_libraries(module):
     wrong = [f"line {i.line}: {module} imports {i.target}" for i in IMPORTS[module] if root_of(i.target) in SCREEN]
     assert not wrong, "\n".join(wrong)
 
 
 @pytest.mark.parametrize("module", sorted(module for module in MODULES if part_of(module) == "core"))
-def test_the_maths_needs_numpy_only(module):
+def test_core_imports_numpy_only(module):
     others = {root_of(i.target) for i in IMPORTS[module]} - set(sys.stdlib_module_names) - {"numpy", "seasoned"}
     assert not others
 
@@ -453,7 +472,7 @@ def test_sql_is_recognised(source, is_sql):
 
 @pytest.mark.parametrize("path", FILES, ids=lambda path: str(path.relative_to(ROOT)))
 def test_only_stores_and_caches_contain_sql(path):
-    """Another module calls the memory's functions: tables have one owner."""
+    """Other modules call functions of the memory, so that each table has one owner."""
     module = name_of(path)
     if part_of(module) in OWN_TABLES or any(module == cache or module.startswith(f"{cache}.") for cache in CACHES):
         return
@@ -465,9 +484,9 @@ def test_only_stores_and_caches_contain_sql(path):
 
 
 @pytest.mark.parametrize("path", FILES, ids=lambda path: str(path.relative_to(ROOT)))
-def test_files_are_of_one_idea(path):
+def test_files_are_small(path):
     lines = len(path.read_text(encoding="utf-8").splitlines())
-    assert lines <= MAX_LINES, f"{path.name} has {lines} lines, at most {MAX_LINES} fit one idea; split it"
+    assert lines <= MAX_LINES, f"{path.name} has {lines} lines, at most {MAX_LINES} are allowed; split it"
 
 
 FOLDERS = sorted({path.parent for path in FILES})
@@ -480,7 +499,7 @@ def test_folders_are_small(folder):
 
 
 @pytest.mark.parametrize("path", FILES, ids=lambda path: str(path.relative_to(ROOT)))
-def test_names_are_nouns_of_the_field(path):
+def test_module_names_are_nouns(path):
     for name in path.relative_to(ROOT).with_suffix("").parts:
         words = set(name.strip("_").split("_"))
         assert not words & BANNED, f"{name}: name the thing, as an engineer of the field would search for it"
@@ -488,13 +507,13 @@ def test_names_are_nouns_of_the_field(path):
         assert not last.endswith("ing") or last in GERUNDS, f"{name}: a gerund; name the thing"
 
 
-def test_a_stem_means_one_thing():
+def test_file_stems_are_unique():
     folders = defaultdict(set)
     for path in FILES:
         if path.stem not in {"__init__", "__main__"}:
             folders[path.stem].add(str(path.parent.relative_to(ROOT)))
     wrong = {stem: sorted(where) for stem, where in folders.items() if len(where) > 1 and stem not in SHARED_STEMS}
-    assert not wrong, f"one file name, several meanings: {wrong}. Rename, or say in SHARED_STEMS what they share."
+    assert not wrong, f"one file name in several folders: {wrong}. Rename, or say in SHARED_STEMS what they share."
 
 
 @pytest.mark.parametrize("path", FILES, ids=lambda path: str(path.relative_to(ROOT)))
@@ -502,3 +521,33 @@ def test_module_docstrings_begin_with_a_noun_phrase(path):
     docstring = ast.get_docstring(ast.parse(path.read_text(encoding="utf-8"))) or ""
     first = docstring.partition(" ")[0].strip("`:,.")
     assert first not in {"What", "How", "Which", "Whose", "Who", "Whether", "Where", "When", "Why"}, docstring[:80]
+
+
+def public_names(source):
+    """Return the classes, functions and constants that a file defines, without commands and type variables."""
+    names = set()
+    for node in ast.parse(source).body:
+        if isinstance(node, ast.FunctionDef | ast.AsyncFunctionDef):
+            if not any(re.match(r"[\w.]*command\b", ast.unparse(each)) for each in node.decorator_list):
+                names.add(node.name)
+        elif isinstance(node, ast.ClassDef):
+            names.add(node.name)
+        elif isinstance(node, ast.Assign | ast.AnnAssign):
+            variable = isinstance(node.value, ast.Call) and called(node.value) in {"TypeVar", "ParamSpec"}
+            targets = node.targets if isinstance(node, ast.Assign) else [node.target]
+            names |= {each.id for each in targets if isinstance(each, ast.Name) and not variable}
+    return {name for name in names if not name.startswith("_")}
+
+
+def test_public_names_of_a_file_are_read():
+    source = "@click.command()\ndef run(): ...\nT = TypeVar('T')\nclass A: ...\nB = 1\nC: int = 2\n_D = 3\ndef e(): ..."
+    assert public_names(source) == {"A", "B", "C", "e"}
+
+
+def test_public_names_are_defined_once():
+    files = defaultdict(list)
+    for path in FILES:
+        for name in public_names(path.read_text(encoding="utf-8")):
+            files[name].append(str(path.relative_to(ROOT)))
+    wrong = {name: where for name, where in files.items() if len(where) > 1 and name not in SHARED_NAMES}
+    assert not wrong, f"one name in several files: {wrong}. Rename, or give the reason in SHARED_NAMES."

@@ -18,7 +18,7 @@ from seasoned.errors import InputError
 from seasoned.lab.analysis.arm_comparison import Claim, TaskClaim, compare_with_reference
 from seasoned.lab.analysis.findings import analyze, arm_role
 from seasoned.lab.analysis.measures import run_mean
-from seasoned.lab.analysis.phrases import claim_sentence, interval_text, mean_text, number_text
+from seasoned.lab.analysis.phrases import claim_sentence, interval_phrase, mean_text, number_text
 from seasoned.lab.report.html_page import render_page
 from seasoned.lab.report.report import write_report
 from seasoned.lab.results.run_results import ExperimentResults, RunResult, load_results, run_folder, write_lab_file
@@ -274,7 +274,7 @@ def test_numbers_have_about_three_figures(value, scale, text):
 def test_single_run_has_no_interval():
     found = one_task(learns, seeds=1)
     gain = compare_with_reference(found)[0].gain
-    assert interval_text(gain) == "n = 1, no interval"
+    assert interval_phrase(gain) == "n = 1, no interval"
     assert mean_text(gain, signed=True) == "+0.450"
 
 

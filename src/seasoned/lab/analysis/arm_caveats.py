@@ -13,9 +13,9 @@ from seasoned.lab.suites.suite import ArmSpec, Suite
 from seasoned.policies.jitrl_settings import JitRLSettings
 from seasoned.policies.presets import preset
 
-__all__ = ["SCORE_CHOOSES", "ActionSelection", "ArmCaveats", "action_selection", "arm_caveats", "unused_memory_remark"]
+__all__ = ["SCORE_CHOOSES", "ArmCaveats", "SelectionMethod", "action_selection", "arm_caveats", "unused_memory_remark"]
 
-ActionSelection = Literal["samples", "greedy", "majority"]
+SelectionMethod = Literal["samples", "greedy", "majority"]
 """The selection of an action: a draw from the policy, the likeliest one, or the most frequent of several answers."""
 
 SCORE_CHOOSES = frozenset({"retries", "best-of-n"})
@@ -59,13 +59,13 @@ class ArmCaveats:
 
     arm: str
     kind: str
-    selects: ActionSelection | None
+    selects: SelectionMethod | None
     score_chooses: bool
     episodes: int
     remarks: tuple[str, ...]
 
 
-def action_selection(arm: ArmSpec) -> ActionSelection | None:
+def action_selection(arm: ArmSpec) -> SelectionMethod | None:
     """Return the selection of an arm's actions, by its kind and settings; None: unknown.
 
     Example:
@@ -89,7 +89,7 @@ def action_selection(arm: ArmSpec) -> ActionSelection | None:
         selection = preset(name, **overrides).selection
     else:
         return None
-    known: dict[object, ActionSelection] = {"sample": "samples", "argmax": "greedy"}
+    known: dict[object, SelectionMethod] = {"sample": "samples", "argmax": "greedy"}
     return known.get(selection)
 
 

@@ -10,7 +10,7 @@ from seasoned.core.statistics import holm
 from seasoned.errors import InputError
 from seasoned.lab.analysis.arm_comparison import gain_verdict, paired_scores, sign_flip_p_value
 from seasoned.lab.analysis.measures import RunMean, run_mean
-from seasoned.lab.analysis.phrases import WIDTH, interval_text, mean_text, plural, wrap_lines
+from seasoned.lab.analysis.phrases import WIDTH, interval_phrase, mean_text, plural, wrap_lines
 from seasoned.lab.results.run_results import ExperimentResults
 
 __all__ = ["ArmChange", "ExperimentComparison", "compare_experiments"]
@@ -90,7 +90,8 @@ class ExperimentComparison:
         lines = ["average score, the second less the first, in points, paired by seed:"]
         lines += [
             f"{each.task}, {each.arm}: {mean_text(each.difference, signed=True)} "
-            f"{interval_text(each.difference, signed=True)}, n\xa0=\xa0{each.difference.n}, {each.over}: {each.verdict}"
+            f"{interval_phrase(each.difference, signed=True)}, n\xa0=\xa0{each.difference.n}, {each.over}: "
+            f"{each.verdict}"
             if each.difference.interval is not None
             else f"{each.task}, {each.arm}: {mean_text(each.difference, signed=True)} (n\xa0=\xa01, no interval), "
             f"{each.over}"

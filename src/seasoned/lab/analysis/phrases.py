@@ -15,7 +15,7 @@ __all__ = [
     "WIDTH",
     "changed_code_sentence",
     "claim_sentence",
-    "interval_text",
+    "interval_phrase",
     "mean_text",
     "number_text",
     "plural",
@@ -88,12 +88,12 @@ def mean_text(mean: RunMean, *, signed: bool = False) -> str:
     return number_text(mean.mean, _scale(mean), signed=signed)
 
 
-def interval_text(mean: RunMean, *, signed: bool = False) -> str:
+def interval_phrase(mean: RunMean, *, signed: bool = False) -> str:
     """Return the 95 % interval, or a note that a single run has none.
 
     Example:
         >>> from seasoned.lab.analysis.measures import run_mean
-        >>> interval_text(run_mean([0.5]))
+        >>> interval_phrase(run_mean([0.5]))
         'n = 1, no interval'
     """
     if mean.interval is None:
@@ -126,7 +126,7 @@ def worst_case_sentence(worst: WorstCase) -> str:
     runs = "the failed run" if worst.runs == 1 else f"the {worst.runs} failed runs"
     where = "" if worst.task is None else f" at {worst.task}"
     paired = f"n = {gain.n} paired runs" if gain.interval is not None else "n = 1, no interval"
-    interval = f"{interval_text(gain, signed=True)} " if gain.interval is not None else ""
+    interval = f"{interval_phrase(gain, signed=True)} " if gain.interval is not None else ""
     return (
         f"Had {runs} of {worst.arm}{where} scored the worst possible (0, or the least seen): "
         f"{mean_text(gain, signed=True)} {interval}{worst.unit}, {paired}."
@@ -186,4 +186,4 @@ def _numbers(claim: Claim) -> str:
     mean = mean_text(claim.gain, signed=True)
     if claim.gain.interval is None:
         return f"{mean} {claim.unit} (n = 1, no interval)"
-    return f"{mean} {interval_text(claim.gain, signed=True)} {claim.unit}, n = {claim.gain.n} paired runs"
+    return f"{mean} {interval_phrase(claim.gain, signed=True)} {claim.unit}, n = {claim.gain.n} paired runs"

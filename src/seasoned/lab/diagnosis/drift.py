@@ -16,11 +16,11 @@ from seasoned.lab.diagnosis.replay import counted_episodes
 from seasoned.memory import Memory
 from seasoned.types import Episode
 
-__all__ = ["MIN_EPISODES", "Drift", "DriftVerdict", "TaskDrift", "drift", "task_drifts"]
+__all__ = ["MIN_DRIFT_EPISODES", "Drift", "DriftVerdict", "TaskDrift", "drift", "task_drifts"]
 
 DriftVerdict = Literal["fell", "rose", "no change found", "too few"]
 
-MIN_EPISODES = 10
+MIN_DRIFT_EPISODES = 10
 _MAX_EPISODES = 1000
 LEVEL = 0.05
 
@@ -65,7 +65,12 @@ class Drift:
 
 
 def drift(
-    memory: Memory, *, recent: int | None = None, min_episodes: int = MIN_EPISODES, level: float = LEVEL, seed: int = 0
+    memory: Memory,
+    *,
+    recent: int | None = None,
+    min_episodes: int = MIN_DRIFT_EPISODES,
+    level: float = LEVEL,
+    seed: int = 0,
 ) -> Drift:
     """Test for each task whether the mean return of its recent episodes differs from that of its older ones.
 
@@ -116,7 +121,7 @@ def task_drifts(
     episodes: Sequence[Episode],
     *,
     recent: int | None = None,
-    min_episodes: int = MIN_EPISODES,
+    min_episodes: int = MIN_DRIFT_EPISODES,
     level: float = LEVEL,
     seed: int = 0,
 ) -> list[TaskDrift]:

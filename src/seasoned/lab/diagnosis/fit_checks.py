@@ -6,7 +6,7 @@ from collections import Counter, defaultdict
 from collections.abc import Sequence
 
 from seasoned.lab.diagnosis.check_result import CheckResult, finding_if, not_checked, share
-from seasoned.lab.diagnosis.drift import LEVEL, MIN_EPISODES, TaskDrift
+from seasoned.lab.diagnosis.drift import LEVEL, MIN_DRIFT_EPISODES, TaskDrift
 from seasoned.lab.diagnosis.state_checks import EncodedStates
 from seasoned.protocols import StateEncoder
 from seasoned.types import Episode, normalize_action
@@ -24,7 +24,8 @@ def check_drift(tasks: Sequence[TaskDrift]) -> CheckResult:
     """Check that the recent episodes of a task do not earn less than its older ones."""
     name = "recent against older returns"
     rule = (
-        f"no task's recent episodes earn less (permutation test at {LEVEL:.0%}, {MIN_EPISODES} or more against as many)"
+        f"no task's recent episodes earn less (permutation test at {LEVEL:.0%}, {MIN_DRIFT_EPISODES} or more against "
+        "as many)"
     )
     tested = [task for task in tasks if task.p_value is not None]
     fell = [task for task in tested if task.verdict == "fell"]

@@ -6,7 +6,7 @@ from collections.abc import Iterable, Sequence
 from html import escape
 
 from seasoned.lab.analysis.measures import RunMean
-from seasoned.lab.analysis.phrases import interval_text, mean_text, number_text
+from seasoned.lab.analysis.phrases import interval_phrase, mean_text, number_text
 
 __all__ = [
     "FEWER_EPISODES",
@@ -66,7 +66,7 @@ def mean_cell(
     extra = f"<small>{escape(note)}</small>" if note else ""
     return (
         f"<td{css_class}>{mean_text(mean, signed=signed)}{escape(mark)}"
-        f"<small{kind}>{interval_text(mean, signed=signed)}{count}</small>{extra}</td>"
+        f"<small{kind}>{interval_phrase(mean, signed=signed)}{count}</small>{extra}</td>"
     )
 
 
@@ -133,7 +133,7 @@ def interval_bar(name: str, mean: RunMean, low: float, high: float, kind: str) -
     filled = "currentColor" if kind in {"better", "worse", "alarm"} else "var(--paper)"
     return (
         f'<svg class="glyph {kind}" role="img" '
-        f'aria-label="gain of {escape(name)}: {mean_text(mean, signed=True)} {interval_text(mean, signed=True)}">'
+        f'aria-label="gain of {escape(name)}: {mean_text(mean, signed=True)} {interval_phrase(mean, signed=True)}">'
         f'<line x1="{x(0.0)}" x2="{x(0.0)}" y1="0" y2="100%" stroke="var(--soft)" stroke-dasharray="2 2"/>{bar}'
         f'<circle cx="{x(mean.mean)}" cy="50%" r="5" fill="{filled}" stroke="currentColor" stroke-width="2"/></svg>'
     )

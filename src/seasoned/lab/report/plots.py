@@ -9,7 +9,7 @@ from typing import Any
 
 from seasoned.lab.analysis.findings import ArmRow, Findings, TaskFindings, arm_role
 from seasoned.lab.analysis.measures import RunMean
-from seasoned.lab.analysis.phrases import interval_text, mean_text
+from seasoned.lab.analysis.phrases import interval_phrase, mean_text
 from seasoned.registry import load_extra
 
 __all__ = ["draw_pictures"]
@@ -93,8 +93,8 @@ def _gains(pyplot: Any, findings: Findings) -> Any:
                 [gain.interval.low, gain.interval.high], [y, y], color=colour, linewidth=2.2, solid_capstyle="butt"
             )
         axes.plot([gain.mean], [y], "o", color=colour, markerfacecolor=colour if clear else "white", markersize=7)
-        text = f"{mean_text(gain, signed=True)}  {interval_text(gain, signed=True)}  n = {gain.n}"
-        text = text if gain.interval is not None else f"{mean_text(gain, signed=True)}  {interval_text(gain)}"
+        text = f"{mean_text(gain, signed=True)}  {interval_phrase(gain, signed=True)}  n = {gain.n}"
+        text = text if gain.interval is not None else f"{mean_text(gain, signed=True)}  {interval_phrase(gain)}"
         axes.annotate(text, (1.02, y), xycoords=("axes fraction", "data"), va="center", fontsize=9, color=_SOFT)
     axes.set_yticks(range(len(shown)), [claim.arm for claim, _ in shown])
     axes.tick_params(axis="y", length=0, labelcolor=_INK)

@@ -11,7 +11,7 @@ from typing import Any
 from seasoned.lab.analysis.arm_comparison import PairwiseComparison
 from seasoned.lab.analysis.arm_flips import FlipGroup
 from seasoned.lab.analysis.findings import Findings, arm_role
-from seasoned.lab.analysis.phrases import interval_text, mean_text, plural
+from seasoned.lab.analysis.phrases import interval_phrase, mean_text, plural
 from seasoned.lab.report.html_parts import FEWER_EPISODES, html_table, mean_cell, row_head, section_heading
 from seasoned.lab.runner.sessions import early_end_sentence
 
@@ -57,7 +57,7 @@ def _win(win: PairwiseComparison | None) -> str:
     if (d := win.difference) is not None:
         kind = "" if d.interval is None else ' class="interval"'
         n = "" if d.interval is None else f"n = {d.n}, "
-        text = f"{mean_text(d, signed=True)} {interval_text(d, signed=True)}"
+        text = f"{mean_text(d, signed=True)} {interval_phrase(d, signed=True)}"
         difference = f"<small{kind}>{text}</small><small>{n}{win.unit}</small>"
     return f"<td>{counts}{difference}</td>"
 

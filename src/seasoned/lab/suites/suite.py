@@ -9,14 +9,14 @@ from typing import Any
 
 from seasoned.llms import Menu
 
-__all__ = ["SAME_TASK", "ArmSpec", "ExperimentBudget", "RunKey", "Suite", "Task", "Transfer"]
+__all__ = ["SAME_TASK", "ArmSpec", "ExperimentBudget", "RunKey", "Suite", "Task", "TransferSplit"]
 
 SAME_TASK = "same task"
 """The split of the learning episodes."""
 
 
 @dataclass(frozen=True, slots=True)
-class Transfer:
+class TransferSplit:
     """Episodes that are played after the last learning episode, without learning from them.
 
     Args:
@@ -49,7 +49,7 @@ class Task:
     episodes: int
     max_score: float | None = None
     success: float | None = None
-    transfer: tuple[Transfer, ...] = ()
+    transfer: tuple[TransferSplit, ...] = ()
 
 
 @dataclass(frozen=True, slots=True)

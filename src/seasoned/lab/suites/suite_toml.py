@@ -12,7 +12,7 @@ from typing import Any
 
 from seasoned.checks import check_number, check_text, check_whole, suggest
 from seasoned.errors import InputError, NotFoundError, excerpt
-from seasoned.lab.suites.suite import SAME_TASK, ArmSpec, ExperimentBudget, Suite, Task, Transfer
+from seasoned.lab.suites.suite import SAME_TASK, ArmSpec, ExperimentBudget, Suite, Task, TransferSplit
 from seasoned.llms.wire.candidate_menu import check_menu
 from seasoned.states.encoder_names import named_encoder
 
@@ -218,14 +218,14 @@ def _task(where: str, item: object) -> Task:
     return Task(**fields)
 
 
-def _transfer(where: str, item: object) -> Transfer:
-    fields = _fields(where, Transfer, _table(where, item), required=("split", "env"))
+def _transfer(where: str, item: object) -> TransferSplit:
+    fields = _fields(where, TransferSplit, _table(where, item), required=("split", "env"))
     split, env = _text(where, fields, "split"), _text(where, fields, "env")
     if split == SAME_TASK:
         raise InputError(
             f"{where}: split {split!r}", "this name is that of the learning episodes", "Write new slots, for example."
         )
-    return Transfer(split, env, _whole(where, "episodes", fields.get("episodes", 1)))
+    return TransferSplit(split, env, _whole(where, "episodes", fields.get("episodes", 1)))
 
 
 def _arm(where: str, item: object) -> ArmSpec:
