@@ -20,7 +20,7 @@ BARE = Templates(
 )
 
 
-def said(request):
+def prompt_of(request):
     return request.messages[-1].content
 
 
@@ -29,7 +29,7 @@ def shown_in(prompt):
 
 
 def east(request):
-    prompt = said(request)
+    prompt = prompt_of(request)
     if prompt.startswith("PLAN"):
         return "Walk east."
     return "The goal is east." if prompt.startswith("REASON") else "Thought: east it is.\nAction: east"
@@ -46,12 +46,12 @@ def once(agent, environment=None, seed=0, learns=None):
 
 
 def kinds(agent):
-    return [said(request).split()[0] for request in agent.settings.llm.requests]
+    return [prompt_of(request).split()[0] for request in agent.settings.llm.requests]
 
 
 def follow(request):
-    """Does what its examples show to have worked; else what the request's seed says."""
-    prompt = said(request)
+    """Answer with the action of successful examples; else with one drawn by the request's seed."""
+    prompt = prompt_of(request)
     examples, colour = shown_in(prompt), prompt.partition("NOW[")[2].split("]")[0]
     for side in ("left", "right"):
         if side in examples and colour in examples and ("right" in examples) != ("left" in examples):
@@ -60,12 +60,12 @@ def follow(request):
 
 
 def labels():
-    """Reads a model that has no opinion of two actions."""
+    """Return a reader of a model with equal logprobs for two actions."""
     return LabelReader(ScriptedLLM(lambda request: {"A": math.log(0.5), "B": math.log(0.5)}))
 
 
 class Terminal:
-    """Takes any text; done when it was told to stop."""
+    """An environment with free-text actions, which ends at an action with `stop`."""
 
     name, task, max_score = "terminal", "Say {goal}, then stop.", None
 

@@ -87,7 +87,7 @@ class LocalContainer(BaseEnvironment):
 
 
 def priced(text):
-    """An answer that cost a quarter of a dollar."""
+    """An answer with a price of a quarter of a dollar."""
     return Completion(text, "scripted", Usage(calls=1, prompt_tokens=100, completion_tokens=5, cost_usd=0.25))
 
 
@@ -97,7 +97,7 @@ def fail():
 
 
 class ScriptedAgent(SeasonedAgent):
-    """Ours, with a model that follows a script; it says when it runs, so that each command has its phase."""
+    """Our agent with a scripted model; it records its running time, so that each command has a phase."""
 
     script: ClassVar[list[str]] = []
     requests: ClassVar[list] = []

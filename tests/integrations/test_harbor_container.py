@@ -1,4 +1,4 @@
-"""A container's shell as an environment, and what is never run in it. The container here is a double by protocol."""
+"""A container's shell as an environment, and the fence around the grader's files, with a fake container."""
 
 from __future__ import annotations
 
@@ -118,7 +118,7 @@ class Done:
 
 
 class Recorded:
-    """Keeps every command; answers what it was given."""
+    """A container that records every command and returns prepared results."""
 
     def __init__(self, answer):
         self.answer = answer

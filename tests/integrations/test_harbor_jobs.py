@@ -1,4 +1,4 @@
-"""A job's folder becomes episodes: only what may be learned from, and never what was recalled."""
+"""Import of Harbor jobs: trials that allow learning, without retrieved text."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Real trials of Harbor (its Trial, its Verifier) with our agents; only the container is a double that runs bash."""
+"""Real Harbor trials (its Trial, its Verifier) with our agents; only the container is a fake that runs bash."""
 
 from __future__ import annotations
 
@@ -201,7 +201,7 @@ def test_killed_agent_leaves_its_trajectory_so_far(run, memory_path):
 
 
 def test_calls_without_a_step_are_counted(run, memory_path):
-    """An answer for the plan, one for a step, two that cannot be used: all four are paid for."""
+    """An answer for the plan, one for a step, and two unusable ones: all four are counted."""
     said = ["Plan.", WORK[0], "Thought: only", "Thought: still"]
     result, _, _ = run(SCRIPTED, said, memory=str(memory_path), mode="train")
     assert result.exception_info.exception_type == "ModelAnswerError"
@@ -216,7 +216,7 @@ def test_failed_call_has_an_unknown_price(run, memory_path):
 
 
 class Told(BaseAgent):
-    """An agent of somebody else's, that looks where it should not."""
+    """A foreign agent that reads the grader's files."""
 
     told: ClassVar[list[str]] = []
     looked: ClassVar[list] = []

@@ -1,4 +1,4 @@
-"""ATIF trajectories become episodes."""
+"""Import of ATIF trajectories."""
 
 from __future__ import annotations
 

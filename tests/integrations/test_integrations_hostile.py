@@ -1,4 +1,4 @@
-"""Whatever a file holds, it is read or refused by line and reason: no traceback, no line held without bound."""
+"""Hostile files: every value is read or refused by line and reason, in bounded memory."""
 
 from __future__ import annotations
 
@@ -47,7 +47,7 @@ def line(record):
 
 
 def with_raw(name, raw):
-    """The good document with raw bytes where a value should be."""
+    """Return the valid document with raw bytes in place of a value."""
     return line(WITH_PLACE[name]).replace(json.dumps(PLACE).encode(), raw)
 
 
@@ -120,7 +120,7 @@ def test_hostile_arguments_in_a_text_are_refused():
 
 
 class Repeated(io.RawIOBase):
-    """A file of `size` equal bytes, made while it is read, between two short lines."""
+    """A file of `size` equal bytes between two short lines, generated while it is read."""
 
     def __init__(self, size):
         self._parts = [(b"first\n", 1), (b"x", size), (b"\nlast", 1)]
@@ -250,7 +250,7 @@ def test_strict_json_accepts_json_only(text):
 
 
 def mutated(document):
-    """The document with any value anywhere in place of its own."""
+    """Return the document with an arbitrary value at an arbitrary position."""
     paths = []
 
     def visit(value, path):

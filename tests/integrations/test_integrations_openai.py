@@ -1,4 +1,4 @@
-"""Chat-completion transcripts become episodes: what came in is the state, what was called is the action."""
+"""Import of chat-completion transcripts: messages are states, calls are actions."""
 
 from __future__ import annotations
 

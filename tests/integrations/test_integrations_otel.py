@@ -1,4 +1,4 @@
-"""GenAI spans of one conversation become one episode, whatever the order and the shape they come in."""
+"""Import of GenAI spans: one episode per conversation, in any order and shape of spans."""
 
 from __future__ import annotations
 
@@ -52,7 +52,7 @@ def span(number, attributes, trace="ab" * 16, parent=None, events=(), **fields):
 
 
 def flat(otlp):
-    """The same span as a console exporter prints it."""
+    """Return the span in the form of a console exporter."""
 
     def plain(value):
         [(kind, inner)] = value.items()

@@ -1,4 +1,4 @@
-"""A judgement is taken whole, or not at all."""
+"""Storage of a judgement as feedback: complete, or not at all."""
 
 from __future__ import annotations
 

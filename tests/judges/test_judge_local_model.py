@@ -1,4 +1,4 @@
-"""The judge on the real local model: what can be promised of a model that hardly obeys."""
+"""The judge with the local model: guarantees that hold for a model that rarely follows the format."""
 
 from __future__ import annotations
 

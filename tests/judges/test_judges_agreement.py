@@ -1,4 +1,4 @@
-"""Agreement with the truth, by definition."""
+"""Agreement of judges with true rewards, by definition."""
 
 from __future__ import annotations
 

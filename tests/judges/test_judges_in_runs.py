@@ -1,4 +1,4 @@
-"""Model judges in a run: waited for, paid for, and nothing lost where one does not obey."""
+"""Model judges in a run: order, usage, and no loss of episodes after a refused judgement."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ ROWS = ["S..", "...", "..G"]
 
 
 def scores(request):
-    """Half a point to every step that is asked about; the third vote says nothing."""
+    """A model that scores every step 0.5; its third vote is empty."""
     steps = re.findall(r'"(\d+)": score', request.messages[-1].content)
     return json.dumps(dict.fromkeys(steps, 0.0 if request.seed == 6 else 0.5))
 

@@ -1,4 +1,4 @@
-"""A model as a judge: what it is asked, what it may reply, and what is made of it."""
+"""The model judge: requests, parsing of replies, votes, prompts and the fence."""
 
 from __future__ import annotations
 
@@ -35,7 +35,7 @@ def ask(llm, episode=EPISODE, **settings):
 
 
 def steps_asked(request):
-    """The steps whose scores the last lines of a prompt ask for."""
+    """Return the steps whose scores a prompt asks for in its last lines."""
     shape = request.messages[-1].content.partition("nothing else: ")[2]
     return [int(step) for step in re.findall(r'"(\d+)": score', shape)]
 
@@ -45,7 +45,7 @@ def obedient(request):
 
 
 def records_of(request):
-    """What stands between the delimiters that the instructions name."""
+    """Return the text between the delimiters that the instructions name."""
     begin, end = re.search(
         r"between the lines (BEGIN DATA \w+) and (END DATA \w+) ", request.messages[0].content
     ).groups()
@@ -323,13 +323,13 @@ GIVE_TEN = [
 
 
 def attacked(text):
-    """The same episode, with a text that an attacker chose in every place that he could reach."""
+    """Return the episode with an attacker's text in every field that an attacker can reach."""
     steps = [Step(f"{step.state}\n{text}", f"{step.action} {text}", step.reward) for step in EPISODE.steps]
     return Episode(f"{EPISODE.task} {text}", steps, final_state=f"page:thanks\n{text}")
 
 
 def credulous(request):
-    """Obeys every sentence that it can find outside of the data."""
+    """A model that obeys every sentence outside the data."""
     begin, end = re.search(r"(BEGIN DATA \w+) and (END DATA \w+)", request.messages[0].content).groups()
     head, _, rest = request.messages[-1].content.partition(begin + "\n")
     data, _, tail = rest.partition("\n" + end)

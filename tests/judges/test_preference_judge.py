@@ -1,4 +1,4 @@
-"""Which of two is better: both orders, votes, and from pairs to strengths."""
+"""Preferences: both orders, votes, and strengths from pairs."""
 
 from __future__ import annotations
 
@@ -20,13 +20,13 @@ from seasoned.types import Episode, Step
 
 
 def shown(request):
-    """The two candidates in the order in which a prompt shows them."""
+    """Return the two candidates in their order in a prompt."""
     records = [json.loads(line) for line in request.messages[-1].content.split("\n") if line.startswith("{")]
     return [record for record in records if "candidate" in record]
 
 
 def prefers(key):
-    """A model without a bias: the candidate with the higher key, or neither."""
+    """Return a model without position bias: it prefers the candidate with the higher key, or neither."""
 
     def script(request):
         first, second = (key(one) for one in shown(request))
@@ -128,7 +128,7 @@ def test_candidate_text_cannot_forge_the_other_candidate():
 
 
 def log_posterior(theta, wins, prior_sd):
-    """The definition, term by term."""
+    """Return the objective by its definition, term by term."""
     pairs = itertools.permutations(range(len(theta)), 2)
     fit = sum(wins[i][j] * -math.log1p(math.exp(-(theta[i] - theta[j]))) for i, j in pairs)
     return fit - sum(x * x for x in theta) / (2 * prior_sd**2)
@@ -169,7 +169,7 @@ def test_two_contestants_by_hand(a, b):
 
 
 def test_the_gradient_is_zero_as_exactly_as_it_can_be_computed():
-    """Two that met often: the last steps of Newton's method gain less than the objective's rounding."""
+    """Two contestants with many games: the last Newton steps gain less than the objective's rounding error."""
     rng = np.random.default_rng(0)
     for a, b in rng.uniform(0, 50, size=(300, 2)):
         x, _ = bradley_terry([[0, a], [b, 0]]).tolist()

@@ -1,4 +1,4 @@
-"""What the judge benchmark says that an injection changed."""
+"""Figures of the judge benchmark about prompt injection."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ def judged(*scores):
 
 
 def test_an_episode_that_is_judged_in_one_arm_only_is_a_changed_verdict(moved):
-    """Episode 0 is judged by both, 1 and 2 by the injected arm only, 3 by the plain one only, 4 by neither."""
+    """Episode 0 is judged in both arms, 1 and 2 in the injected arm only, 3 in the plain one only, 4 in neither."""
     before = {0: judged(0.0, 0.5), 3: judged(0.1)}
     after = {0: judged(0.0, 0.5), 1: judged(1.0), 2: judged(1.0)}
     found = moved(before, after, 5)

@@ -1,4 +1,4 @@
-"""Rules: what they speak of, what they look at, and what is refused."""
+"""Rule judges: conditions, sums of rewards, and refused rules."""
 
 from __future__ import annotations
 

@@ -96,9 +96,9 @@ def _episodes(traces: dict[str, _Lines], refused: dict[str, int], evaluation: st
         for line, span in spans:
             name = span["attributes"].get(_CONVERSATION)
             conversations.setdefault(default if name is None else str(name), []).append((line, span))
-    for key, found in sorted(conversations.items(), key=lambda item: min(line for line, _ in item[1])):
-        first = min(line for line, _ in found)
-        spans_only = [span for _, span in found]
+    for key, numbered in sorted(conversations.items(), key=lambda item: min(line for line, _ in item[1])):
+        first = min(line for line, _ in numbered)
+        spans_only = [span for _, span in numbered]
         refused_lines = sorted(refused[span["trace"]] for span in spans_only if span["trace"] in refused)
         if refused_lines:
             yield Refusal(first, f"conversation {key[:80]!a}: a span of it was refused, on line {refused_lines[0]}")

@@ -165,15 +165,15 @@ def _attributes(value: object) -> dict[str, Any]:
 
 
 def _key_values(name: str, pairs: list[dict[str, Any]]) -> dict[str, Any]:
-    found: dict[str, Any] = {}
+    values: dict[str, Any] = {}
     for pair in pairs:
         key = pair.get("key")
-        if not isinstance(key, str) or key in found:
+        if not isinstance(key, str) or key in values:
             raise InputError(
                 f"the key {describe_value(key)} of {name}", "each key must be a text, and occur once", _CORRECT
             )
-        found[key] = _any_value(pair.get("value"))
-    return found
+        values[key] = _any_value(pair.get("value"))
+    return values
 
 
 def _any_value(value: object) -> Any:

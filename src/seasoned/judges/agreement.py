@@ -104,8 +104,8 @@ def agreement(
     Example:
         >>> from seasoned.types import Step
         >>> episode = Episode("t", [Step("a", "x", 0.0), Step("b", "y", 1.0)])
-        >>> found = agreement([episode], [Judgement("judge", {0: -0.5, 1: 0.5}, {0: 1.0, 1: 1.0})])
-        >>> found.confusion
+        >>> result = agreement([episode], [Judgement("judge", {0: -0.5, 1: 0.5}, {0: 1.0, 1: 1.0})])
+        >>> result.confusion
         ((0, 0, 0), (1, 0, 0), (0, 0, 1))
     """
     check_number("neutral", neutral, 0.0, below=1.0)

@@ -1,4 +1,4 @@
-"""The model alone at an equal budget: attempts at one instance, and a majority of sampled answers."""
+"""Baselines of the model alone at an equal budget: repeated attempts and self-consistency."""
 
 from __future__ import annotations
 
@@ -21,12 +21,12 @@ ROWS = ["S..", "...", "..G"]
 
 
 def labels():
-    """A model without an opinion that charges for each question."""
+    """A model with equal logprobs, with usage for each call."""
     return LabelReader(ScriptedLLM(lambda request: dict.fromkeys("ABCD", -1.5)))
 
 
 class Watched(Grid):
-    """Keeps what was asked of it."""
+    """Records its calls."""
 
     def __init__(self, **options):
         super().__init__(ROWS, **{"max_steps": 8, "slip": 0.3, **options})
@@ -217,7 +217,7 @@ def test_samples_differ_by_step_and_repeat_with_the_seed():
 
 
 def to_and_fro(budget, *, told=True):
-    """Ten steps on a corridor, at every other of which there is a choice: five, as the arm may have been told."""
+    """A corridor of ten steps, five of them with a choice."""
     llm, reader = consistent(lambda request: "west", tokens=budget)
     if told:
         priors = [Prior({"east": 0.0}), Prior({"west": -0.7, "east": -0.7})] * 5
@@ -251,7 +251,7 @@ def test_usage_of_self_consistency_is_in_the_result():
 
 
 def test_attempts_return_true_score_and_late_rewards():
-    """A desk whose rewards are late and noisy: its true score counts, and each reward goes where it was earned."""
+    """A support desk with late and noisy rewards: the true score counts, and rewards belong to their steps."""
     desk = SupportTriage(tickets=8, noise=0.4)
     log = StepLog()
     alone = asyncio.run(play_episode(desk, ModelAlone(), UniformReader(), StepLog(), seed=3))

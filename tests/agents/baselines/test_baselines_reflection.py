@@ -1,4 +1,4 @@
-"""Arms that ask a model what it learned: Reflexion, workflows, evolution, as their papers describe them."""
+"""Baselines with lessons of a model: Reflexion, workflows and prompt evolution, by their papers' descriptions."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ def tell(arm, *episodes):
 
 
 def counting():
-    """Answers `answer 1`, `answer 2`, ..."""
+    """A model that answers `answer 1`, `answer 2`, ..."""
     llm = ScriptedLLM(lambda request: f"answer {len(llm.requests)}")
     return llm
 

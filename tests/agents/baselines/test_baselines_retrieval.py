@@ -1,4 +1,4 @@
-"""Plain retrieval: BM25 against its equation by hand, and examples that come from successes alone."""
+"""Plain retrieval: BM25 against its equation by hand, and examples from successes only."""
 
 from __future__ import annotations
 
@@ -32,7 +32,7 @@ def test_bm25_by_hand():
 
 
 def test_bm25_is_incremental():
-    """Texts added between queries count as if they had all been there before."""
+    """The order of additions and queries has no effect on scores."""
     texts = ["a b c", "b c d e", "a a", "f", "c f f f g"]
     grown, whole = BM25(), BM25()
     for text in texts:
@@ -93,7 +93,7 @@ def memory():
 
 @pytest.fixture(params=["bm25", "top-k"])
 def finder(request, memory):
-    """Both find by state; the second over a memory that holds failures too."""
+    """Return both finders; the second searches a memory that contains failures too."""
     if request.param == "bm25":
         return ByBM25()
     for episode in (GOOD, BAD, FAIR):
@@ -117,7 +117,7 @@ def test_only_successes_are_shown_most_similar_first(finder):
 
 
 def test_equal_steps_are_shown_once_with_the_highest_return(finder):
-    """`open red` in the hall was taken in both successes: 2 points once, 1 point once."""
+    """Both successes contain `open red` in the hall, with the returns 2 and 1."""
     context = told(finder, GOOD, FAIR).context("hall red door", "t")
     assert context.count("open red") == 1
     assert "Earned from there: 2" in context
@@ -139,7 +139,7 @@ def long_state(number, length=60):
 
 
 def test_window_cuts_long_states_and_skips_steps_that_do_not_fit():
-    """The first state has 480 characters, 124 tokens; the second's action alone is too long for what is left."""
+    """The first state has 480 characters, 124 tokens; the second step's action does not fit into the rest."""
     states = [long_state(n) for n in range(3)]
     actions = ["open", "say " + "word " * 70, "push"]
     episode = Episode("t", [Step(*each, 1.0) for each in zip(states, actions, strict=True)], id="e")
@@ -152,7 +152,7 @@ def test_window_cuts_long_states_and_skips_steps_that_do_not_fit():
 
 
 def test_window_is_filled_like_the_one_of_examples(memory):
-    """Of one memory both show as many steps, and about as many tokens, whatever the window."""
+    """For one memory and any window, both show equally many steps and about equally many tokens."""
     episodes = [Episode("t", [Step(long_state(n, 40), "open", 1.0)], id=f"e{n}") for n in range(4)]
     for episode in episodes:
         memory.add(episode)
@@ -184,7 +184,7 @@ def test_context_is_empty_before_the_first_success(finder):
 
 
 def test_search_continues_past_nearer_failures(memory):
-    """Two hundred failures are more like the state than the one success."""
+    """Two hundred failures are more similar to the state than the only success."""
     for i in range(200):
         memory.add(Episode("t", [Step("hall red door", f"kick {i}", -1.0)], id=f"bad{i}"))
     memory.add(Episode("t", [Step("hall blue door", "open", 1.0)], id="good"))

@@ -1,4 +1,4 @@
-"""What baselines show a model of the past: bounded, cleaned, newest first into the window, and from what was told."""
+"""Transcripts in prompts of baselines: window, cleaning, order, and learned episodes only."""
 
 from __future__ import annotations
 
@@ -32,7 +32,7 @@ def tell(arm, *episodes):
 
 
 def echo(request):
-    """Says back the marked words that it was shown, so that what was shown can be traced."""
+    """A model that repeats the marked words of its prompt, so that a test can trace them."""
     return "I learned " + " ".join(re.findall(r"w\d+x", request.messages[-1].content)[:20])
 
 
@@ -215,7 +215,7 @@ def test_no_context_exceeds_its_window(episodes, window, answer):
 @settings(max_examples=10, deadline=None)
 @given(st.integers(0, 4), st.lists(st.sampled_from([0.0, 1.0, 2.0]), min_size=5, max_size=5))
 def test_contexts_contain_learned_episodes_only(told, scores):
-    """Every word of every episode is its own; those of episodes that were not told never appear."""
+    """Every episode has unique words; those of episodes that were not learned never appear."""
     episodes = [
         Episode(f"task w{n}0x", [Step(f"common w{n}1x", f"go w{n}2x"), Step(f"common w{n}3x", f"do w{n}4x", score)])
         for n, score in enumerate(scores)

@@ -1,4 +1,4 @@
-"""A teacher fills the memory, once, within a budget; a student plays with it, and each step says who decided it."""
+"""Distillation within a budget, cascades of student and teacher, and attribution of steps."""
 
 import asyncio
 import math
@@ -24,8 +24,8 @@ MEANS = {"red": {"a": 0.0, "b": 1.0}, "blue": {"a": 1.0, "b": 0.0}}
 PRICE_USD = 0.01
 
 
-class Knowing:
-    """Knows what is best, to some degree; a call costs 10 tokens."""
+class SkilledReader:
+    """A reader that prefers the best action to some degree; a call has 10 tokens."""
 
     def __init__(self, name="large", skill=1.0, cost_usd=PRICE_USD, shown=False):
         self.name, self.skill, self.cost_usd, self.shown, self.states = name, skill, cost_usd, shown, []
@@ -44,7 +44,7 @@ def bandit(rounds=4):
 
 
 def teach(memory, episodes=5, teacher=None, **options):
-    arm = Arm(ModelAlone("argmax"), teacher or Knowing())
+    arm = Arm(ModelAlone("argmax"), teacher or SkilledReader())
     return asyncio.run(distill(arm, bandit(), memory, episodes=episodes, **options))
 
 
@@ -70,7 +70,7 @@ def test_the_teachers_episodes_are_stored_with_their_provenance(memory):
 
 def test_stored_episodes_are_not_played_again(memory):
     teach(memory, 3)
-    teacher = Knowing()
+    teacher = SkilledReader()
     more = teach(memory, 5, teacher)
     assert len(teacher.states) == 2 * 4
     assert len(memory.episodes()) == 5
@@ -118,15 +118,15 @@ def test_record_resumes_distillation_with_its_usage(memory, tmp_path):
 
 def test_budget_refuses_unknown_amounts(memory):
     with pytest.raises(ConfigError, match="without a price"):
-        teach(memory, teacher=Knowing(cost_usd=None), budget=DistillationBudget(usd=1.0))
+        teach(memory, teacher=SkilledReader(cost_usd=None), budget=DistillationBudget(usd=1.0))
     assert len(memory.episodes()) == 1
-    assert len(teach(memory, teacher=Knowing(cost_usd=None)).results) == 5
+    assert len(teach(memory, teacher=SkilledReader(cost_usd=None)).results) == 5
     with pytest.raises(ConfigError, match="earlier run"):
         teach(memory, budget=DistillationBudget(tokens=1000))
 
 
 def test_aborted_episode_is_played_again(memory):
-    class Failing(Knowing):
+    class Failing(SkilledReader):
         async def read(self, state, task, candidates):
             if len(self.states) == 5:
                 self.states.append(state)
@@ -156,14 +156,14 @@ def test_budget_must_not_be_negative():
 
 
 def test_the_student_learns_from_the_teachers_steps_and_calls_it_less(memory):
-    """Shown a teacher's step, the student is sure; shown none, it guesses and the teacher is asked."""
+    """With a teacher's step in its prompt the student is certain; else it guesses, and the teacher is asked."""
 
     def play(store):
         shown = PastSuccesses(BySearch(store.search), success=4.0)
         for episode in store.episodes():
             asyncio.run(shown.learn(episode))
-        student = InformedReader(Knowing("small", cost_usd=0.0001, shown=True), shown)
-        cascade, play_one = CascadeReader(student, Knowing()), CascadePlay()
+        student = InformedReader(SkilledReader("small", cost_usd=0.0001, shown=True), shown)
+        cascade, play_one = CascadeReader(student, SkilledReader()), CascadePlay()
         run = play_run(
             bandit(),
             ModelAlone("argmax"),
@@ -188,7 +188,7 @@ def test_the_student_learns_from_the_teachers_steps_and_calls_it_less(memory):
 
 
 def test_deciding_model_is_noted_at_each_step(memory):
-    student, teacher = Knowing("small", skill=0.1, cost_usd=0.0001), Knowing()
+    student, teacher = SkilledReader("small", skill=0.1, cost_usd=0.0001), SkilledReader()
     cascade, play_one = CascadeReader(student, teacher, memory=memory, min_evidence=2.0), CascadePlay()
     asyncio.run(
         play_run(bandit(3), JitRL(memory), cascade, memory=memory, episodes=2, seed=0, run_id="c", play=play_one)
@@ -206,11 +206,11 @@ def test_deciding_model_is_noted_at_each_step(memory):
 
 
 def test_agent_with_a_cascade_notes_the_deciding_model(memory):
-    """The agent's readers read a whole prompt: `observation` says where the state is in it."""
+    """The agent's readers get a whole prompt; `observation` extracts the state."""
     teach(memory)
     cascade = CascadeReader(
-        Knowing("small", skill=0.999),
-        Knowing(),
+        SkilledReader("small", skill=0.999),
+        SkilledReader(),
         memory=memory,
         min_evidence=1,
         observation=lambda prompt: prompt.rpartition("Now:\n")[2],
@@ -228,10 +228,10 @@ def test_agent_with_a_cascade_notes_the_deciding_model(memory):
 
 def test_cascade_play_counts_steps_without_a_memory():
     play_one = CascadePlay()
-    cascade = CascadeReader(Knowing("small", skill=0.999), Knowing())
+    cascade = CascadeReader(SkilledReader("small", skill=0.999), SkilledReader())
     result = asyncio.run(play_one(bandit(), ModelAlone(), cascade, log := StepLog(), seed=0))
     assert (play_one.steps, play_one.teacher_steps) == ([4], [0])
     assert len(log.steps) == result.steps == 4
     assert log.ending == "terminated"
-    with pytest.raises(InputError, match="Knowing"):
-        asyncio.run(play_one(bandit(), ModelAlone(), Knowing(), StepLog(), seed=0))
+    with pytest.raises(InputError, match="SkilledReader"):
+        asyncio.run(play_one(bandit(), ModelAlone(), SkilledReader(), StepLog(), seed=0))

@@ -1,4 +1,4 @@
-"""One episode: what is scored, recorded and counted, and that nothing of it can be retrieved while it runs."""
+"""The episode loop: scores, records, counts, and no retrieval of the running episode."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ COLOURS = {"red": {"left": 0.0, "right": 1.0}, "blue": {"left": 0.5, "right": 0.
 
 
 class Recorded:
-    """A policy that passes on what another one decides, and keeps it; `before` is called first."""
+    """A policy that forwards to another one and records its decisions; `before` is called first."""
 
     def __init__(self, policy, before=lambda: None):
         self.policy, self.before, self.decisions = policy, before, []
@@ -36,7 +36,7 @@ class Recorded:
 
 
 class Broken(Grid):
-    """Raises at one step of its life."""
+    """A grid that raises an error at one step."""
 
     def __init__(self, error, at, **options):
         super().__init__(["S...G"], **options)
@@ -49,8 +49,8 @@ class Broken(Grid):
         return await super().step(action)
 
 
-class Silent(Grid):
-    """Does not name its actions."""
+class UnnamedActions(Grid):
+    """A grid without named actions."""
 
     async def reset(self, *, seed=None):
         return dataclasses.replace(await super().reset(seed=seed), admissible=None)
@@ -62,7 +62,7 @@ def play(environment, policy=None, log=None, seed=0, reader=None):
 
 
 def fed(memory, episodes=8):
-    """A memory in which right is better than left at red; at blue only left was ever tried."""
+    """Return a memory in which right is better than left at red, and only left was tried at blue."""
     for n in range(episodes):
         for colour, action, reward in (("red", "right", 1.0), ("red", "left", 0.0), ("blue", "left", 1.0)):
             memory.add(Episode("t", [Step(colour, action, reward)], id=f"{colour}-{action}-{n}"))
@@ -119,7 +119,7 @@ def test_stored_steps_have_prior_and_propensity_of_the_decision():
 
 
 def test_flips_count_the_steps_at_which_memory_changed_the_most_likely_action():
-    """The model prefers left everywhere; memory says right at red, and nothing at blue."""
+    """The model prefers left everywhere; the memory prefers right at red, and has no preference at blue."""
     bandit = ContextualBandit(COLOURS, rounds=20)
     llm = ScriptedLLM(lambda request: {"A": math.log(0.6), "B": math.log(0.4)})
     with Memory.open(":memory:") as memory:
@@ -189,7 +189,7 @@ def test_error_stores_aborted_episode_and_is_raised(error):
 def test_environment_without_named_actions_is_refused():
     check_environment(lambda: Grid(["S.G"]))  # the sound one
     with pytest.raises(EnvError) as caught:
-        play(Silent(["S.G"]))
+        play(UnnamedActions(["S.G"]))
     assert caught.value.seen and caught.value.rule and caught.value.next_step
 
 
@@ -219,7 +219,7 @@ def test_uniform_reader_returns_equal_logprobs():
 
 
 class Parrot:
-    """Takes any text; pays for one word, which no list names."""
+    """An environment with free-text actions; one unnamed word has a reward."""
 
     name, task, max_score = "parrot", "say it", 1.0
 

@@ -1,4 +1,4 @@
-"""Templates: fields are filled in once, other braces stay, and what is empty leaves no heading behind."""
+"""Prompt templates: fields, braces, empty paragraphs and the default prompts."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The agent: what it asks at each step, what it refuses, whom it tells, and what its seeds fix."""
+"""The agent: its model calls, refused settings and replies, callbacks, and seeds."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ import math
 import tempfile
 
 import pytest
-from walkers import COLOURS, Terminal, east, follow, kinds, once, said, walker
+from walkers import COLOURS, Terminal, east, follow, kinds, once, prompt_of, walker
 
 from seasoned import Episode, Memory, Step
 from seasoned.agents import Agent, episode_seed
@@ -49,13 +49,13 @@ def test_agent_plans_once_then_reasons_and_acts_as_configured(options, asked):
 
 def test_reader_gets_the_reasoning_and_the_policy_decides():
     def script(request):
-        return {"A": math.log(0.9), "B": math.log(0.1)} if said(request).startswith("Task:") else east(request)
+        return {"A": math.log(0.9), "B": math.log(0.1)} if prompt_of(request).startswith("Task:") else east(request)
 
     events = []
     reader = LabelReader(ScriptedLLM(script))
     agent = walker(script=script, reader=reader, on_step=events.append, plan=False, max_steps=20)
     result = once(agent, Grid(["S..G"]))
-    reads = [said(request) for request in reader.llm.requests]
+    reads = [prompt_of(request) for request in reader.llm.requests]
     assert kinds(agent) == ["REASON"] * result.steps
     assert reads and all("READ" in read and "The goal is east." in read for read in reads)
     assert {event.decision.policy for event in events} == {"base"}
@@ -66,8 +66,8 @@ def test_reader_gets_the_reasoning_and_the_policy_decides():
 def test_the_steps_of_the_default_prompts_are_seen_in_the_history():
     llm = ScriptedLLM(lambda request: "Thought: on.\nAction: east")
     asyncio.run(Agent(llm, plan=False).run(Grid(["S.G"])))
-    assert "So far:" not in said(llm.requests[0])
-    assert "Thought: on.\nAction: east" in said(llm.requests[1]).partition("So far:")[2].partition("Now:")[0]
+    assert "So far:" not in prompt_of(llm.requests[0])
+    assert "Thought: on.\nAction: east" in prompt_of(llm.requests[1]).partition("So far:")[2].partition("Now:")[0]
 
 
 def test_any_text_is_an_action_where_none_are_named():
@@ -81,7 +81,7 @@ def test_field_in_a_task_or_state_is_not_replaced():
     agent = Agent(ScriptedLLM(["Action: stop"]), plan=False)
     asyncio.run(agent.run(Terminal()))
     [request] = agent.settings.llm.requests
-    assert "Say {goal}, then stop." in said(request) and "$ {plan}" in said(request)
+    assert "Say {goal}, then stop." in prompt_of(request) and "$ {plan}" in prompt_of(request)
 
 
 def test_native_tool_calls_are_actions():
@@ -93,7 +93,7 @@ def test_native_tool_calls_are_actions():
     assert [request.tools for request in llm.requests] == [(), (tool,)]  # the plan calls nothing
     assert json.loads(terminal.taken[0]) == {"name": "stop", "arguments": {"City": "Paris"}}
     assert (result.steps, events[0].reasoning) == (1, "Done.")
-    assert said(llm.requests[1]).endswith("Call one tool.")
+    assert prompt_of(llm.requests[1]).endswith("Call one tool.")
 
 
 # ------------------------------------------------------------------------------------------ what cannot be used
@@ -104,8 +104,8 @@ def test_unusable_reply_is_requested_again_with_the_reason():
     agent = Agent(ScriptedLLM(["Action: fly", "Action: east", "Action: east"]), plan=False, on_step=events.append)
     assert once(agent).score == 1.0
     first, again, _ = agent.settings.llm.requests
-    assert said(again).startswith(said(first))
-    assert "Action: fly" in said(again) and "east" in said(again).removeprefix(said(first))
+    assert prompt_of(again).startswith(prompt_of(first))
+    assert "Action: fly" in prompt_of(again) and "east" in prompt_of(again).removeprefix(prompt_of(first))
     assert [ask.fault is None for ask in events[0].model_calls] == [False, True]
     assert events[0].usage.calls == 2
 
@@ -117,7 +117,7 @@ def test_cut_off_reply_is_named_and_a_brief_one_requested():
         once(agent)
     assert "'\\nThought: I would like to thi', cut off at max_tokens = 16" in error.value.seen
     assert error.value.next_step == "Raise Agent(max_tokens=...)."
-    again = said(agent.settings.llm.requests[1])
+    again = prompt_of(agent.settings.llm.requests[1])
     assert "cut off" in again and "be brief" in again
     assert "max_tokens" not in again and "think>" not in again
 
@@ -125,7 +125,7 @@ def test_cut_off_reply_is_named_and_a_brief_one_requested():
 @pytest.mark.parametrize("options", [{}, {"calls": 2}, {"plan": False}])
 def test_second_unusable_reply_aborts_without_another_action(options):
     def script(request):
-        return east(request) if "cell:0,0" in said(request) or "PLAN" in said(request) else ""
+        return east(request) if "cell:0,0" in prompt_of(request) or "PLAN" in prompt_of(request) else ""
 
     with Memory.open(":memory:") as memory:
         agent = walker(memory, script, **options)
@@ -141,7 +141,7 @@ def test_second_unusable_reply_aborts_without_another_action(options):
 def test_failing_model_aborts_before_the_first_step(at):
     down = ModelUnavailableError("503", "the endpoint is up", "Wait.")
     with Memory.open(":memory:") as memory:
-        agent = walker(memory, lambda request: down if at == "plan" or "BOTH" in said(request) else "Walk.")
+        agent = walker(memory, lambda request: down if at == "plan" or "BOTH" in prompt_of(request) else "Walk.")
         with pytest.raises(ModelUnavailableError):
             once(agent)
         [episode] = memory.episodes()
@@ -149,7 +149,7 @@ def test_failing_model_aborts_before_the_first_step(at):
 
 
 class Failing(Grid):
-    """Breaks at its second step, or earns what is no number."""
+    """A grid that raises an error at its second step, or returns a reward that is not a number."""
 
     def __init__(self, error=None):
         super().__init__(["S...G"])
@@ -262,7 +262,7 @@ def test_episode_is_truncated_after_max_steps():
 
 
 class Nothing:
-    """Finds nothing."""
+    """A retriever without examples."""
 
     def retrieve(self, query, *, purpose, exclude_task):
         return ()
@@ -333,7 +333,7 @@ def test_cascade_with_evidence_needs_the_current_state():
 
 
 def test_demonstrations_are_stored_once():
-    """However often an agent is made, here, after a restart and by others at the same time; changed ones are others."""
+    """Demonstrations are stored once over agents, restarts and processes; changed ones are stored separately."""
     given = [
         Episode("go east", [Step("hall", "east", 1.0, prior={"east": -0.5})]),
         Episode("t", [Step("s", "a")], "own"),

@@ -1,4 +1,4 @@
-"""Many episodes at once, checks of what they did, and the agent as an arm of a comparison."""
+"""Batches of episodes, verification, and the agent as an arm of a comparison."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ BANDIT = {"red": {"left": 0.0, "right": 1.0}}
 
 
 class Gathering:
-    """A model that answers only when `n` episodes are waiting for it: it hangs unless they run at the same time."""
+    """A model that answers only if `n` episodes wait for it, so that it hangs without concurrency."""
 
     name = "gathering"
 
@@ -65,7 +65,7 @@ def test_concurrency_is_used_and_limited():
 
 
 class Numbered(Grid):
-    """Its task says which it is; some of them break, and all remember whether they were closed."""
+    """A grid with its number in its task; some of them fail, and all record whether they were closed."""
 
     def __init__(self, number, broken=()):
         super().__init__(["S.G"])
@@ -113,14 +113,14 @@ def test_results_are_in_order_and_failures_are_independent():
 
 
 class Unclosed(Grid):
-    """Cannot be closed."""
+    """A grid that raises an error when it is closed."""
 
     async def aclose(self):
         raise EnvError("the window stays", "it closes", "Push.")
 
 
 class Unplayable(Unclosed):
-    """Cannot be played in either."""
+    """A grid that also raises an error at its first step."""
 
     async def step(self, action):
         raise EnvError("the page is gone", "a page stays", "Open it again.")
@@ -146,7 +146,7 @@ def test_listed_environments_stay_open():
 
 
 def test_impressions_are_credited_to_their_own_episode():
-    """Two episodes wait for each other at every call; each was shown what was stored for its own task."""
+    """Two episodes wait for each other at every call; each gets the examples of its own task."""
 
     def script(request):
         return "Action: right"
@@ -168,7 +168,7 @@ def test_impressions_are_credited_to_their_own_episode():
 
 
 class Told(ContextualBandit):
-    """A bandit of one colour, whose task names it."""
+    """A bandit of one colour, with the colour in its task."""
 
     def __init__(self, colour):
         super().__init__({f"{colour} {colour}ish": BANDIT["red"]})
@@ -254,16 +254,16 @@ def test_verification_becomes_feedback_on_the_last_step(verdict, reward, source,
         assert last.experience.return_ == 1.0 + reward
 
 
-@pytest.mark.parametrize("said", ["error", "passed", True, 1.0])
-def test_error_of_verify_is_reported_without_feedback(said):
+@pytest.mark.parametrize("returned", ["error", "passed", True, 1.0])
+def test_error_of_verify_is_reported_without_feedback(returned):
     def check(episode):
-        if said == "error":
+        if returned == "error":
             raise OSError("the sandbox is gone")
-        return said
+        return returned
 
     with Memory.open(":memory:") as memory:
         result = asyncio.run(simple(east(), memory, verify=check).train(Grid(["S.G"])))
-        assert isinstance(result.verify_error, OSError if said == "error" else InputError)
+        assert isinstance(result.verify_error, OSError if returned == "error" else InputError)
         assert result.verification is None and result.error is None and memory.events() == []
         assert memory.get(result.episode_id).ending == "terminated"
 

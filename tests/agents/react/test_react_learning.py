@@ -1,4 +1,4 @@
-"""What an agent keeps, what it learns from, and that the same evidence is not counted twice."""
+"""Stored episodes and notes of an agent, its modes of learning, and discounted evidence."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ import math
 from collections import Counter
 
 import pytest
-from walkers import BARE, COLOURS, Terminal, east, follow, labels, once, said, shown_in, walker
+from walkers import BARE, COLOURS, Terminal, east, follow, labels, once, prompt_of, shown_in, walker
 
 from seasoned import JitRL, Memory, Step
 from seasoned.agents import Agent, DiscountedEvidence, Templates, Verification
@@ -110,7 +110,7 @@ def test_train_then_run_uses_what_was_learned():
 
 
 def trained_on_both(memory, episodes=16):
-    """A memory of a bandit of which both sides were tried."""
+    """Return the memory of a bandit with both actions tried."""
     bandit = ContextualBandit(COLOURS)
     agent = walker(memory, mode="none", reader=labels(), reason=False, plan=False, seed=1)
     for _ in range(episodes):
@@ -204,7 +204,7 @@ def test_step_shown_by_several_prompts_is_discounted_once():
 
 
 class Each:
-    """Shows each prompt the one step that is named for it, or none."""
+    """A retriever that returns one named step for each prompt, or none."""
 
     def __init__(self, **places):
         self.places = places
@@ -222,13 +222,13 @@ def test_steps_in_the_plan_prompt_are_discounted_at_every_step():
     both = {"mode": "both", "reader": labels(), "reason": False, "seed": 0, "on_step": events.append}
     with Memory.open(":memory:") as memory:
         ids = [once(walker(memory)).episode_id for _ in range(4)]
-        said = {}
+        reasons = {}
         for episode_id in (ids[3], "another"):
             asyncio.run(walker(memory, examples=Each(plan=(episode_id, 1)), **both).run(Grid(["S.G"])))
             last = [event.decision for event in events if event.before.state == "cell:0,1 open:east,west"][-1]
-            said[episode_id] = last.reason
-    assert "already in the prompt: 1 of the steps" in said[ids[3]]
-    assert "already in the prompt" not in said["another"]
+            reasons[episode_id] = last.reason
+    assert "already in the prompt: 1 of the steps" in reasons[ids[3]]
+    assert "already in the prompt" not in reasons["another"]
 
 
 @pytest.mark.parametrize("options", [{"templates": Templates()}, {"exclude_same_task": True}, {"mode": "none"}])
@@ -240,7 +240,7 @@ def test_template_without_examples_notes_no_impression(options):
             options = {"templates": blind, "reason": False}
         agent = Agent(ScriptedLLM(east), memory, **{"templates": BARE} | options)
         assert (once(agent).example_steps, memory.notes(kind="shown")) == (0, [])
-        assert not any("Example 1" in said(request) for request in agent.settings.llm.requests)
+        assert not any("Example 1" in prompt_of(request) for request in agent.settings.llm.requests)
 
 
 def test_votes_reader_works_without_logprobs():
@@ -269,7 +269,7 @@ def test_proposing_reader_acts_without_named_actions():
 
 
 def cascading(memory, n=1):
-    """The student and the teacher both go east; the teacher is asked where the memory has seen fewer than n steps."""
+    """Student and teacher both go east; the teacher is asked where the memory has fewer than n steps."""
     student, teacher = (
         LabelReader(ScriptedLLM(lambda request: {"A": math.log(0.98), "B": math.log(0.02)}, name))
         for name in ("small", "large")
@@ -279,7 +279,7 @@ def cascading(memory, n=1):
 
 
 def test_cascade_reads_evidence_at_the_current_state():
-    """A prompt holds a history and a thought, so it is like no state; the state itself is one that was seen."""
+    """A prompt contains a history and a thought, so it resembles no stored state; the state alone is stored."""
     corridor = ContextualBandit({"a red light": {"go": 1.0, "stop": 0.0}}, noise="none", rounds=2)
     with Memory.open(":memory:") as memory:
         agent = cascading(memory)
@@ -335,7 +335,7 @@ def test_usage_of_a_failed_reader_has_an_unknown_price():
 
 
 class Over(Grid):
-    """Over at once."""
+    """A grid whose episode is over at reset."""
 
     async def reset(self, *, seed=None):
         return dataclasses.replace(await super().reset(seed=seed), terminated=True)

@@ -1,4 +1,4 @@
-"""The agent with the local model: it plays whole episodes, learns from them, and its logits follow."""
+"""The agent with the local model: whole episodes, learning, and shifted logits."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""An action from a reply: what is read, what is refused, and that nothing is guessed."""
+"""The reply parser: accepted forms of an action, refused replies, and no guesses."""
 
 from __future__ import annotations
 
@@ -152,7 +152,7 @@ def test_reply_without_a_tool_call_is_refused(calls, rule):
 
 
 def test_two_cities_that_differ_in_case_are_two_calls():
-    """The memory's key folds case; the canonical text of a tool call does not let it."""
+    """The memory's key ignores case; the canonical text of a tool call keeps case distinct."""
     with pytest.raises(ModelAnswerError, match="one of"):
         read_reply(
             answer("", ("c1", "go", '{"to": "b"}')), ('{"name": "go", "arguments": {"to": "B"}}',), tools=("go",)

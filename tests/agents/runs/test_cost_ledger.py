@@ -1,4 +1,4 @@
-"""Dollars per success, who decided, and when filling pays: by hand, by definition, and unknown where it is unknown."""
+"""Dollars per success, teacher's share and break-even: by hand, by definition, and unknown values."""
 
 import dataclasses
 import math

@@ -1,4 +1,4 @@
-"""Blocks and differences, against numbers worked out by hand."""
+"""Blocks and differences of learning curves, against numbers computed by hand."""
 
 from __future__ import annotations
 
@@ -42,7 +42,7 @@ def test_compare_by_hand():
 
 
 def test_pairs_are_kept_together():
-    """Seeds differ by far more than the arms do: only the pairs show the difference."""
+    """Seeds differ by more than the arms, so that only pairs show the difference."""
     luck = np.arange(12.0)[:, None] * 100.0
     found = compare(luck + np.ones((12, 4)), luck + np.zeros((12, 4)))
     interval = found.with_minus_without

@@ -1,4 +1,4 @@
-"""Runs: scored before stored, resumed to the same end, judged, and learning where the truth is known exactly."""
+"""Runs: order of scoring and storing, resumption, judgements, and learning with a known optimum."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ BANDIT = {"red": {"a": 0.1, "b": 0.5, "c": 0.9}, "blue": {"a": 0.8, "b": 0.2, "c
 
 
 class Counting(Grid):
-    """Counts its steps, and raises at those named."""
+    """A grid that counts its steps, and raises errors at some of them."""
 
     def __init__(self, rows=ROWS, fail_at=(), error=None, **options):
         super().__init__(rows, **{"max_steps": 12, "slip": 0.2, **options})
@@ -43,7 +43,7 @@ class Counting(Grid):
 
 
 class Watched:
-    """Keeps what a policy decided, with the ids that memory held, finished or not, at that moment."""
+    """Records a policy's decisions, with the ids of all episodes in memory at that moment."""
 
     def __init__(self, policy, memory):
         self.policy, self.memory, self.seen = policy, memory, []
@@ -67,12 +67,12 @@ def run(memory, episodes, *, environment=None, policy=None, seed=0, **options):
 
 
 def facts(results):
-    """All but times: what must be the same."""
+    """Return the fields of a result that must be equal: all but the times."""
     return [dataclasses.replace(result, seconds=0.0, decision_s=0.0, environment_s=0.0) for result in results]
 
 
 def anonymous(episodes):
-    """Episodes without the run's id and the marks of attempts: what two runs of one seed share."""
+    """Return episodes without run ids and attempt marks, which two runs of one seed share."""
     return [dataclasses.replace(e, id=e.id.rstrip("'").rpartition("-")[2]) for e in episodes]
 
 
@@ -103,7 +103,7 @@ def test_each_episode_is_decided_from_earlier_episodes_only(memory):
 
 
 def test_later_episodes_do_not_change_earlier_ones():
-    """The first five of twelve are the five of five: nothing comes from the future."""
+    """The first five of twelve episodes equal a run of five."""
     found = []
     for episodes in (5, 12):
         with Memory.open(":memory:") as memory:
@@ -145,7 +145,7 @@ def test_stored_episodes_have_model_policy_and_arm(memory):
 
 
 def resumed(folder, breaks, episodes=10, **options):
-    """Play a run that breaks off at these steps, each time going on with what is on disk."""
+    """Play a run that is interrupted at these steps, and resumed from disk each time."""
     for at in breaks:
         with Memory.open(folder / "m.db") as memory:
             record = RunRecord(folder / "run", {"seed": 0})
@@ -173,7 +173,7 @@ def test_resumed_run_equals_an_uninterrupted_one(tmp_path):
 
 
 def test_episode_in_memory_only_is_not_played_again(tmp_path):
-    """Killed between the commit and the record's line."""
+    """The process is killed between the commit and the record's line."""
     with Memory.open(tmp_path / "m.db") as memory:
         expected = run(memory, 6, record=RunRecord(tmp_path / "run", {}))
         file = tmp_path / "run" / "episodes.jsonl"
@@ -201,7 +201,7 @@ def test_finished_run_is_extended_without_replaying(tmp_path):
 
 
 def test_a_run_of_another_record_is_played_and_learns_from_the_first_one(tmp_path):
-    """The same settings and the same memory: nothing of it is taken from what the other run stored."""
+    """With equal settings and memory, no episode of the other run is reused."""
     with Memory.open(tmp_path / "m.db") as memory:
         first = run(memory, 4, record=RunRecord(tmp_path / "a", {}))
         environment, record = Counting(), RunRecord(tmp_path / "b", {})
@@ -264,7 +264,7 @@ def test_record_lists_every_resumed_session(tmp_path):
 
 
 class Paid:
-    """A model that takes a call and ten tokens a step."""
+    """A reader with one call and ten tokens a step."""
 
     name = "paid"
 
@@ -274,7 +274,7 @@ class Paid:
 
 
 def test_usage_of_failed_episodes_is_counted(tmp_path):
-    """It breaks off at its fourth step, and is played again from its beginning."""
+    """The episode fails at its fourth step, and is played again from its beginning."""
     environment, told = Counting(fail_at=[4], slip=0.0), []
 
     def play():
@@ -315,7 +315,7 @@ def judge(rewards):
 
 
 class Failing(RuleJudge):
-    """Breaks down at its first episode."""
+    """A judge that raises an error at its first episode."""
 
     def score(self, episode):
         raise RuntimeError("judge broke down")
@@ -362,7 +362,7 @@ def test_resumed_run_judges_stored_episodes(memory):
 
 
 def policy_of(policy, states):
-    """The probabilities with which it would act, by state."""
+    """Return the policy's probabilities by state."""
     return {
         state: dict(policy.decide(state, dict.fromkeys(actions, 0.0), admissible=actions, seed=0).probs)
         for state, actions in states.items()
@@ -370,7 +370,7 @@ def policy_of(policy, states):
 
 
 def bandit_value(probs):
-    """The exact mean reward of a round."""
+    """Return the exact mean reward of a round."""
     return sum(p * BANDIT[c][a] for c in BANDIT for a, p in probs[c].items()) / len(BANDIT)
 
 
@@ -446,7 +446,7 @@ def test_on_a_grid_the_value_rises_to_the_neighbourhood_of_the_kl_optimum(settin
 
 
 def test_the_model_alone_does_not_learn(memory):
-    """Its decisions are the same whatever it has played: every episode's expected score is the first one's."""
+    """Its decisions do not depend on earlier episodes: every expected score equals the first one."""
     grid = Grid(ROWS, max_steps=30)
     policy = Watched(ModelAlone(), memory)
     before = grid_value(grid, policy_of(policy, grid.states()))
@@ -457,7 +457,7 @@ def test_the_model_alone_does_not_learn(memory):
 
 
 def test_late_reward_is_stored_at_its_step(tmp_path):
-    """Rewards that arrive with later steps are moved by feedback events; the score of the report is the true one."""
+    """Feedback events move late rewards to their steps; the score of the report is the true one."""
     desk = SupportTriage(tickets=6, delay=2, noise=0.3)
     with Memory.open(tmp_path / "m.db", gamma=0.0) as memory:
         record = RunRecord(tmp_path / "run", {})

@@ -1,4 +1,4 @@
-"""A run's record: it resumes what it began, repairs what a kill tore, and refuses what is not its own."""
+"""The record of a run: resumption, repair after a kill, and refusal of foreign or damaged records."""
 
 from __future__ import annotations
 

@@ -126,19 +126,19 @@ class BySearch:
         fetched = 4 * k
         while True:
             neighbors = self._search(state, fetched)
-            found: dict[tuple[str, str], tuple[float, SuccessfulStep]] = {}
+            best: dict[tuple[str, str], tuple[float, SuccessfulStep]] = {}
             for neighbor in neighbors:
                 experience = neighbor.experience
                 example = self._examples.get((experience.episode_id, experience.step))
                 if example is None or neighbor.similarity <= 0.0:
                     continue
                 key = example.state, example.action
-                if key not in found or found[key][1].return_ < example.return_:
-                    found[key] = neighbor.similarity, example
-            if len(found) >= k or len(neighbors) < fetched or fetched >= _MAX_NEIGHBORS:
+                if key not in best or best[key][1].return_ < example.return_:
+                    best[key] = neighbor.similarity, example
+            if len(best) >= k or len(neighbors) < fetched or fetched >= _MAX_NEIGHBORS:
                 break
             fetched = min(4 * fetched, _MAX_NEIGHBORS)
-        ranked = sorted(found.values(), key=lambda pair: (-pair[0], -pair[1].return_))
+        ranked = sorted(best.values(), key=lambda pair: (-pair[0], -pair[1].return_))
         return [example for _, example in ranked[:k]]
 
 

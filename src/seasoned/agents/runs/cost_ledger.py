@@ -255,8 +255,8 @@ class Ledger:
         value = math.fsum(usd) / math.fsum(success) - math.fsum(other_usd) / math.fsum(other_success)
         if len(rows) < BOOTSTRAP_MIN_RUNS:
             return CostEstimate(value, reason=_few(len(rows)), n=len(rows), unit=_PRICE)
-        found = ratio_difference((usd, success), (other_usd, other_success))
-        return CostEstimate(value, found, n=len(rows), unit=_PRICE)
+        interval = ratio_difference((usd, success), (other_usd, other_success))
+        return CostEstimate(value, interval, n=len(rows), unit=_PRICE)
 
     def break_even(
         self, cascade: str = "cascade", teacher: str = "teacher", *, per: Literal["episode", "success"] = "episode"
@@ -312,11 +312,11 @@ class Ledger:
         return "\n".join(line.rstrip() for line in [*lines, *why])
 
     def _of(self, arm: str) -> dict[str, LedgerEntry]:
-        if not (found := self.entries.get(arm)):
+        if not (entries := self.entries.get(arm)):
             raise NotFoundError(
                 f"arm {excerpt(arm)}", "the ledger has no episode of it", f"Known: {sorted(self.entries)}."
             )
-        return found
+        return entries
 
     def _paired(self, first: str, second: str) -> tuple[list[LedgerEntry], list[LedgerEntry]]:
         one, other = self._of(first), self._of(second)

@@ -61,9 +61,9 @@ def grader_path(command: str, cwd: str | None = None) -> str | None:
     for name, value in _ASSIGNED.findall(plain):
         known.setdefault(name, set()).add(value)
 
-    def value_of(found: re.Match[str]) -> str:
-        values = known.get(found[1] or found[2], ())
-        return next(iter(values)) if len(values) == 1 else found[0]
+    def value_of(match: re.Match[str]) -> str:
+        values = known.get(match[1] or match[2], ())
+        return next(iter(values)) if len(values) == 1 else match[0]
 
     plain = _CALLED.sub(r"; cd \1;", _VARIABLE.sub(value_of, plain))
     # Read twice: what stands inside `$(...)` is a command too, and what comes of it is any name.

@@ -9,10 +9,9 @@ from seasoned.memory.reading.follower import Change, CommitCursor, CommitFollowe
 from seasoned.memory.stores.base import Store
 from seasoned.memory.stores.sqlite_schema import MAX_STEPS, STEP_BITS
 from seasoned.memory.values.corruption import decode
+from seasoned.types import StepRef
 
 __all__ = ["EpisodeEntry", "EpisodeIds"]
-
-Place = tuple[str, int]
 
 
 class EpisodeEntry(NamedTuple):
@@ -65,7 +64,7 @@ class EpisodeIds:
             self._entries[row.id] = EpisodeEntry(row.ordinal, row.task, row.steps)
         return {id_: self._entries[id_] for id_ in episode_ids if id_ in self._entries}
 
-    def visits(self, places: Iterable[Place]) -> dict[int, Place]:
+    def visits(self, places: Iterable[StepRef]) -> dict[int, StepRef]:
         """Return places by their visits, as far as their episodes are derived."""
         places = list(places)
         ordinal_of = {id_: entry.ordinal for id_, entry in self.of({id_ for id_, _ in places}).items()}

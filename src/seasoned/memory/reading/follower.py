@@ -1,4 +1,4 @@
-"""How caches in RAM follow the commits to a namespace: one follower for each memory, one cursor for each cache.
+"""The follower of commits to a namespace, and the cursors of the caches in RAM that read up to it.
 
 Four terms, used everywhere:
 
