@@ -148,10 +148,10 @@ def _verify(
     )
 
 
-Rows = Callable[..., list[Any]]
+_RowQuery = Callable[..., list[Any]]
 
 
-def _excluded_answers(rows: Rows, active: Exclusions) -> set[str]:
+def _excluded_answers(rows: _RowQuery, active: Exclusions) -> set[str]:
     """Return the answers of feedback that is revoked, or whose source is in quarantine."""
     found: set[str] = set()
     for note_id, body, source, created_at, revoked_at in rows(
@@ -173,7 +173,7 @@ def _check_notes(check: _Check, store: Store, namespace_id: int, steps_of: dict[
         yield content + repr(note.revoked_at).encode()
 
 
-def _check_steps(check: _Check, rows: Rows, n_steps: int, live: dict[int, bool]) -> None:
+def _check_steps(check: _Check, rows: _RowQuery, n_steps: int, live: dict[int, bool]) -> None:
     given: defaultdict[int, list[float]] = defaultdict(list)
     for visit, reward, weight in rows(
         "SELECT visit, reward, weight FROM feedback WHERE namespace_id = ? AND live ORDER BY seq"
@@ -199,7 +199,7 @@ def _check_steps(check: _Check, rows: Rows, n_steps: int, live: dict[int, bool])
     check(stored == last, "a distinct state's last visit is not the latest step there")
 
 
-def _check_texts(check: _Check, rows: Rows, features: Callable[[str], frozenset[str]]) -> tuple[int, int]:
+def _check_texts(check: _Check, rows: _RowQuery, features: Callable[[str], frozenset[str]]) -> tuple[int, int]:
     tokens: dict[str, int] = {}
     for id_, text, key in rows("SELECT id, text, digest FROM token WHERE namespace_id = ?"):
         check(text_digest(text) == key, f"token {id_} differs from its key")
@@ -230,7 +230,7 @@ def _check_texts(check: _Check, rows: Rows, features: Callable[[str], frozenset[
     return len(states), len(sets)
 
 
-def _check_references(check: _Check, rows: Rows) -> None:
+def _check_references(check: _Check, rows: _RowQuery) -> None:
     """Check that every reference has its row, and every row a reference."""
 
     def ids(sql: str) -> set[Any]:
@@ -252,7 +252,7 @@ def _check_references(check: _Check, rows: Rows) -> None:
     check(sets == ids("SELECT DISTINCT set_id FROM state WHERE namespace_id = ?"), "a feature set is of no state")
 
 
-def _check_counters(check: _Check, rows: Rows) -> None:
+def _check_counters(check: _Check, rows: _RowQuery) -> None:
     *counted, notes, removed = rows(f"SELECT {', '.join(COUNTERS)}, notes, removed FROM namespace WHERE id = ?")[0]
     gone = json.loads(removed)
     check(
@@ -286,7 +286,7 @@ def _check_counters(check: _Check, rows: Rows) -> None:
     check(there == notes - gone.get("notes", 0), f"{there} notes are stored; {notes} were counted")
 
 
-def _check_views(check: _Check, rows: Rows) -> int:
+def _check_views(check: _Check, rows: _RowQuery) -> int:
     steps = rows(
         "SELECT visit, reward + feedback, set_id, key_id FROM step "
         "JOIN action ON action.namespace_id = step.namespace_id AND action.id = action_id "
