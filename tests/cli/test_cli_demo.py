@@ -16,7 +16,7 @@ from click.testing import CliRunner
 from rich.console import Console
 
 from seasoned import Episode, Memory, Step
-from seasoned.agents import compare
+from seasoned.agents import compare_curves
 from seasoned.cli.demo import demo
 from seasoned.cli.format import run_display
 from seasoned.errors import ConfigError, ForeignStoreError, InputError, SeasonedError
@@ -357,7 +357,7 @@ def test_table_compares_the_interval_with_zero():
         (0 * ones, ones, "below zero"),
         (ones, ones, "not different from zero"),
     ):
-        text = printed(run_display.comparison_table(compare(ours, alone), "memory", 4.0, 4))
+        text = printed(run_display.comparison_table(compare_curves(ours, alone), "memory", 4.0, 4))
         assert verdict in text and "of 4 points" in text
 
 

@@ -15,10 +15,10 @@ from seasoned.agents.react import (
     PromptImpression,
     StepEvent,
     Templates,
-    Verification,
+    VerifyResult,
 )
 from seasoned.agents.runs.cost_ledger import Ledger
-from seasoned.agents.runs.learning_curves import CurveComparison, block_means, compare
+from seasoned.agents.runs.learning_curves import CurveComparison, block_means, compare_curves
 from seasoned.agents.runs.run import play_run
 from seasoned.agents.runs.run_record import RunRecord, provenance, read_code, read_lost_usage, read_results
 
@@ -45,9 +45,9 @@ __all__ = [
     "StepLog",
     "Templates",
     "UniformReader",
-    "Verification",
+    "VerifyResult",
     "block_means",
-    "compare",
+    "compare_curves",
     "distill",
     "episode_seed",
     "play_episode",

@@ -13,7 +13,7 @@ from typing import Any
 
 import click
 
-from seasoned.agents import EpisodeResult, compare, play_run, provenance
+from seasoned.agents import EpisodeResult, compare_curves, play_run, provenance
 from seasoned.build import close_reader, make_policy, make_reader, open_env
 from seasoned.cli.format import run_display
 from seasoned.cli.params import env_option, example, model_option, model_settings, policy_option, server_options
@@ -81,7 +81,7 @@ def demo(
     console.print(run_display.heading(f"model  {reader.name}\ngame   {environment.name}\ntask   {environment.task}"))
     start = time.perf_counter()
     scores, usage = asyncio.run(_play(environment, reader, console, policy, placebo, seeds, episodes, path))
-    comparison = compare(scores[kind], scores["alone"])
+    comparison = compare_curves(scores[kind], scores["alone"])
     console.print(run_display.comparison_table(comparison, kind, environment.max_score, episodes))
     console.print(run_display.learning_curve({kind: scores[kind], "alone": scores["alone"]}))
     console.print(run_display.usage_text(usage, time.perf_counter() - start))

@@ -8,7 +8,7 @@ import math
 import pytest
 
 from seasoned import JitRL, Memory
-from seasoned.agents import Agent, Verification, play_run
+from seasoned.agents import Agent, VerifyResult, play_run
 from seasoned.envs import ContextualBandit, Grid, SupportTriage
 from seasoned.errors import EnvError, InputError, ModelUnavailableError
 from seasoned.llms import LabelReader, ScriptedLLM
@@ -128,7 +128,7 @@ class Unplayable(Unclosed):
 
 def test_error_of_closing_leaves_the_result_unchanged():
     with Memory.open(":memory:") as memory:
-        agent = simple(east(), memory, verify=lambda episode: Verification(success=True))
+        agent = simple(east(), memory, verify=lambda episode: VerifyResult(success=True))
         played, broken = asyncio.run(
             agent.train_many(lambda n: (Unclosed, Unplayable)[n](["S.G"]), seeds=[0, 1], concurrency=1)
         )
@@ -225,10 +225,10 @@ def test_one_environment_can_be_listed_twice_without_concurrency():
 @pytest.mark.parametrize(
     ("verdict", "reward", "source"),
     [
-        (Verification(success=True), 1.0, "verification"),
-        (Verification(success=False, source="tests"), -1.0, "tests"),
-        (Verification(reward=0.25), 0.25, "verification"),
-        (Verification(success=True, reward=5.0), 5.0, "verification"),
+        (VerifyResult(success=True), 1.0, "verification"),
+        (VerifyResult(success=False, source="tests"), -1.0, "tests"),
+        (VerifyResult(reward=0.25), 0.25, "verification"),
+        (VerifyResult(success=True, reward=5.0), 5.0, "verification"),
     ],
 )
 def test_verification_becomes_feedback_on_the_last_step(verdict, reward, source, is_async):
@@ -282,7 +282,7 @@ def test_verify_may_return_none_and_skips_aborted_episodes():
 )
 def test_verification_needs_a_success_or_a_reward(wrong):
     with pytest.raises(InputError):
-        Verification(**wrong)
+        VerifyResult(**wrong)
 
 
 def test_late_rewards_are_added_to_their_steps():

@@ -12,7 +12,7 @@ import pytest
 from walkers import BARE, COLOURS, Terminal, east, follow, labels, once, prompt_of, shown_in, walker
 
 from seasoned import JitRL, Memory, Step
-from seasoned.agents import Agent, DiscountedEvidence, Templates, Verification
+from seasoned.agents import Agent, DiscountedEvidence, Templates, VerifyResult
 from seasoned.agents.react import current_state
 from seasoned.envs import ContextualBandit, Grid
 from seasoned.errors import EnvError, ModelUnavailableError, ReadOnlyStoreError
@@ -57,7 +57,7 @@ def test_run_writes_nothing_to_the_memory(mode, tmp_path):
     path = tmp_path / "agent.db"
     with Memory.open(path) as memory:
         options = {"reader": labels(), "calls": 2} if mode in ("logits", "both") else {}
-        agent = walker(memory, mode=mode, verify=lambda episode: Verification(success=True), **options)
+        agent = walker(memory, mode=mode, verify=lambda episode: VerifyResult(success=True), **options)
         for seed in range(4):
             once(agent, seed=seed)
         before = memory.verify().hash, len(memory), len(memory.notes())

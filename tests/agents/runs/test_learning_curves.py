@@ -11,7 +11,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from hypothesis.extra.numpy import arrays
 
-from seasoned.agents import block_means, compare
+from seasoned.agents import block_means, compare_curves
 from seasoned.errors import InputError
 
 WITH = [[0, 2, 1, 3, 4, 4, 6, 8], [1, 1, 2, 2, 5, 3, 4, 4], [0, 0, 0, 2, 3, 3, 2, 4]]
@@ -32,7 +32,7 @@ def test_block_means_by_hand():
 
 
 def test_compare_by_hand():
-    found = compare(WITH, ALONE)
+    found = compare_curves(WITH, ALONE)
     assert [block.mean for block in found.with_blocks] == pytest.approx([2 / 3, 5 / 3, 11 / 3, 14 / 3])
     assert [block.mean for block in found.without_blocks] == pytest.approx([2 / 3, 1, 2 / 3, 2])
     # The last block: 7 - 2, 4 - 3, 3 - 1. Last minus first, with memory: 7 - 1, 4 - 1, 3 - 0.
@@ -44,7 +44,7 @@ def test_compare_by_hand():
 def test_pairs_are_kept_together():
     """Seeds differ by more than the arms, so that only pairs show the difference."""
     luck = np.arange(12.0)[:, None] * 100.0
-    found = compare(luck + np.ones((12, 4)), luck + np.zeros((12, 4)))
+    found = compare_curves(luck + np.ones((12, 4)), luck + np.zeros((12, 4)))
     interval = found.with_minus_without
     assert (interval.mean, interval.low, interval.high) == (1.0, 1.0, 1.0)
 
@@ -54,7 +54,7 @@ TABLES = arrays(np.float64, (5, 8), elements=st.floats(-100, 100))
 
 @given(TABLES, TABLES)
 def test_interval_contains_its_mean_and_is_antisymmetric(ours, alone):
-    found, turned = compare(ours, alone), compare(alone, ours)
+    found, turned = compare_curves(ours, alone), compare_curves(alone, ours)
     there, back = found.with_minus_without, turned.with_minus_without
     assert there.low <= there.mean <= there.high
     assert (there.mean, there.low, there.high) == pytest.approx((-back.mean, -back.high, -back.low), abs=1e-9)
@@ -71,10 +71,10 @@ def test_interval_contains_its_mean_and_is_antisymmetric(ours, alone):
         lambda: block_means([1, 2, 3, 4]),
         lambda: block_means([[[1, 2, 3, 4]]]),
         lambda: block_means([[1, 2, 3, 4]], blocks=3),
-        lambda: compare(WITH, ALONE[:2]),
-        lambda: compare(WITH, [row[:4] for row in ALONE][:1]),
-        lambda: compare(WITH[:1], ALONE[:1]),
-        lambda: compare([[0, 0, 0, math.nan]] * 3, [[0, 0, 0, 0]] * 3),
+        lambda: compare_curves(WITH, ALONE[:2]),
+        lambda: compare_curves(WITH, [row[:4] for row in ALONE][:1]),
+        lambda: compare_curves(WITH[:1], ALONE[:1]),
+        lambda: compare_curves([[0, 0, 0, math.nan]] * 3, [[0, 0, 0, 0]] * 3),
     ],
 )
 def test_tables_of_wrong_shape_are_refused(call):

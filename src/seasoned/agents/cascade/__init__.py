@@ -1,1 +1,1 @@
-"""Cascades of a small and a large model: distillation, and who decided each step."""
+"""Cascades of a small and a large model: distillation, and attribution of steps."""

@@ -71,7 +71,7 @@ class Arm:
 
     Args:
         policy: decides.
-        reader: gives the model's own policy, with what the arm puts into the prompt.
+        reader: reads the model's own policy, with the arm's text in the prompt.
         play: plays one episode, or several attempts at it.
         learn: called with every finished episode; None if only the memory that stores it learns.
     """

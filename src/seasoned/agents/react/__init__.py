@@ -9,8 +9,8 @@ from seasoned.agents.react.agent_result import (
     PromptImpression,
     Purpose,
     StepEvent,
-    Verification,
     Verify,
+    VerifyResult,
 )
 from seasoned.agents.react.agent_settings import AgentSettings, ExampleRetriever
 from seasoned.agents.react.player import current_state
@@ -32,8 +32,8 @@ __all__ = [
     "Purpose",
     "StepEvent",
     "Templates",
-    "Verification",
     "Verify",
+    "VerifyResult",
     "current_state",
     "fill",
 ]

@@ -17,9 +17,9 @@ from seasoned.agents.react.agent_result import (
     AgentResult,
     OnStep,
     Purpose,
-    Verification,
     Verify,
-    check_verification,
+    VerifyResult,
+    check_verify_result,
 )
 from seasoned.agents.react.agent_settings import AgentSettings, ExampleRetriever
 from seasoned.agents.react.batch import Environments, environments_of, play_many
@@ -158,7 +158,7 @@ class Agent:
                 )
             examples = Examples(memory)
         if verify is not None:
-            check_function("verify", verify, "takes an Episode, and returns a Verification or None")
+            check_function("verify", verify, "takes an Episode, and returns a VerifyResult or None")
         if on_step is not None:
             check_function("on_step", on_step, "takes a StepEvent")
         if arm is not None:
@@ -396,14 +396,14 @@ class Agent:
             log.copy_to(recorder)
         return cast(str, recorder.id)
 
-    async def _verified(self, episode: Episode) -> tuple[Verification | None, Exception | None]:
+    async def _verified(self, episode: Episode) -> tuple[VerifyResult | None, Exception | None]:
         """Return the verification, stored as feedback; or the error of `verify`, with no feedback stored."""
         try:
             returned = cast(Any, self._verify)(episode)
             verification = await returned if inspect.isawaitable(returned) else returned
             if verification is None:
                 return None, None
-            check_verification(verification)
+            check_verify_result(verification)
             last = len(episode.steps) - 1
             self._memory.feedback(
                 cast(str, episode.id), cast(float, verification.reward), last, verification.source, weight=1.0

@@ -21,9 +21,9 @@ __all__ = [
     "PromptImpression",
     "Purpose",
     "StepEvent",
-    "Verification",
     "Verify",
-    "check_verification",
+    "VerifyResult",
+    "check_verify_result",
 ]
 
 AgentMode = Literal["none", "prompt", "logits", "both"]
@@ -109,7 +109,7 @@ OnStep = Callable[[StepEvent], Awaitable[object] | object]
 
 
 @dataclass(frozen=True, slots=True)
-class Verification:
+class VerifyResult:
     """Outcome of a check of a finished episode.
 
     Args:
@@ -121,7 +121,7 @@ class Verification:
         InputError: neither `success` nor `reward`, a reward that is not a finite number, or a blank source.
 
     Example:
-        >>> Verification(success=False, source="tests").reward
+        >>> VerifyResult(success=False, source="tests").reward
         -1.0
     """
 
@@ -144,26 +144,26 @@ class Verification:
         object.__setattr__(self, "reward", check_reward("reward", self.reward))
 
 
-def check_verification(value: object) -> Verification:
-    """Return the value that a check returned, if it is a `Verification`.
+def check_verify_result(value: object) -> VerifyResult:
+    """Return the value that a check returned, if it is a `VerifyResult`.
 
     Raises:
         InputError: it is something else.
 
     Example:
-        >>> check_verification(Verification(success=True)).reward
+        >>> check_verify_result(VerifyResult(success=True)).reward
         1.0
     """
     return check_instance(
         "result of verify",
         value,
-        Verification,
-        "verify must return a Verification, or None",
-        "Return Verification(success=True), for example.",
+        VerifyResult,
+        "verify must return a VerifyResult, or None",
+        "Return VerifyResult(success=True), for example.",
     )
 
 
-Verify = Callable[[Episode], Awaitable[Verification | None] | Verification | None]
+Verify = Callable[[Episode], Awaitable[VerifyResult | None] | VerifyResult | None]
 """Checks a finished episode; awaited if it is async. It returns None if it cannot check it."""
 
 
@@ -192,7 +192,7 @@ class AgentResult(EpisodeResult):
     plan: str | None = None
     usage_by: Mapping[Purpose, Usage]
     example_steps: int = 0
-    verification: Verification | None = None
+    verification: VerifyResult | None = None
     verify_error: Exception | None = None
     error: Exception | None = None
     close_error: Exception | None = None

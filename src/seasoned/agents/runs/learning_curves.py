@@ -10,7 +10,7 @@ import numpy.typing as npt
 from seasoned.core import Interval, mean_interval
 from seasoned.errors import InputError
 
-__all__ = ["BLOCKS", "CurveComparison", "block_means", "compare"]
+__all__ = ["BLOCKS", "CurveComparison", "block_means", "compare_curves"]
 
 BLOCKS = 4
 
@@ -59,14 +59,14 @@ class CurveComparison:
     last_minus_first: Interval
 
 
-def compare(with_memory: npt.ArrayLike, without: npt.ArrayLike) -> CurveComparison:
+def compare_curves(with_memory: npt.ArrayLike, without: npt.ArrayLike) -> CurveComparison:
     """Compare two arms that played the same seeds; each of shape (seeds, episodes).
 
     Raises:
         InputError: the shapes differ, or there are fewer than two seeds.
 
     Example:
-        >>> print(compare([[0, 0, 1, 1], [0, 0, 1, 3]], [[0, 0, 0, 0], [0, 0, 0, 0]]).with_minus_without.mean)
+        >>> print(compare_curves([[0, 0, 1, 1], [0, 0, 1, 3]], [[0, 0, 0, 0], [0, 0, 0, 0]]).with_minus_without.mean)
         2.0
     """
     ours, alone = block_means(with_memory), block_means(without)

@@ -13,7 +13,7 @@ import re
 from collections.abc import Iterator
 from typing import Any
 
-from seasoned.integrations.harbor.shell_paths import UNKNOWN_NAME, ShellPath, may_match, resolve, shell_path
+from seasoned.integrations.harbor.shell_paths import UNKNOWN_NAME, ShellPath, may_match, resolve_path, shell_path
 
 __all__ = ["GRADER_PATHS", "grader_path", "working_folder"]
 
@@ -69,7 +69,7 @@ def grader_path(command: str, cwd: str | None = None) -> str | None:
     # Read twice: what stands inside `$(...)` is a command too, and what comes of it is any name.
     for text in dict.fromkeys((plain, _opened(plain))):
         for places, words, walks in _pieces(text, shell_path(cwd)):
-            for place in (resolve(place, word) for word in words for place in places):
+            for place in (resolve_path(place, word) for word in words for place in places):
                 for path, folder in _GRADERS.items():
                     if may_match(place, folder, walks=walks):
                         return path
@@ -95,8 +95,8 @@ def _pieces(command: str, start: ShellPath) -> Iterator[tuple[list[ShellPath], l
             if change[1] == "popd" or change[2] == "-":
                 here, before = before, here
             else:
-                here, before = resolve(here, _opened(change[2] or "~")), here
-        places = [here, *(resolve(here, _opened(folder)) for folder in _ELSEWHERE.findall(piece))]
+                here, before = resolve_path(here, _opened(change[2] or "~")), here
+        places = [here, *(resolve_path(here, _opened(folder)) for folder in _ELSEWHERE.findall(piece))]
         words = [_opened(word) for word in _WORD.findall(piece)]
         words += [word for inner in braces for word in inner.split(",")]
         programs = {posixpath.basename(word) for word in words}

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from fnmatch import fnmatchcase
 
-__all__ = ["ANY", "HERE", "UNKNOWN_NAME", "UP", "ShellPath", "may_match", "resolve", "shell_path"]
+__all__ = ["ANY", "HERE", "UNKNOWN_NAME", "UP", "ShellPath", "may_match", "resolve_path", "shell_path"]
 
 ShellPath = tuple[str, ...]
 """The names from the root on; or one of `HERE`, `ANY`, `UP`, and the names below it."""
@@ -25,14 +25,14 @@ def shell_path(folder: str | None) -> ShellPath:
         >>> shell_path("/app//src/.."), shell_path(None) == (HERE,)
         (('app',), True)
     """
-    return (HERE,) if folder is None else resolve((HERE,), folder)
+    return (HERE,) if folder is None else resolve_path((HERE,), folder)
 
 
-def resolve(place: ShellPath, path: str) -> ShellPath:
+def resolve_path(place: ShellPath, path: str) -> ShellPath:
     """Resolve a path from a folder; `/proc/N/root` is the root.
 
     Example:
-        >>> resolve(("app",), "../proc/self/root/tests"), resolve(("app",), "~/x") == (ANY, "x")
+        >>> resolve_path(("app",), "../proc/self/root/tests"), resolve_path(("app",), "~/x") == (ANY, "x")
         (('tests',), True)
     """
     names = path.split("/")
