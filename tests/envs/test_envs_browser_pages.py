@@ -291,7 +291,7 @@ def test_free_action_resolves_to_an_element():
     ("action", "message"),
     [
         ('click(button "Logout")', "none of this kind"),
-        ("click('109')", "an element is described"),
+        ("click('109')", "an element must be described"),
         ('fill(textbox "", 5)', "a text in quotes"),
         ('upload_file(button "Login", "/etc/passwd")', "a free action is one of"),
         ("page.evaluate('1')", "a free action is one of"),

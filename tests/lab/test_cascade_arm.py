@@ -326,7 +326,7 @@ LOGITS = {"teacher": "uniform", "mode": "logits"}
         ({"teacher": "FILE:Teacher?best"}, InputError, "name=value"),
         ({"teacher": "FILE:Teacher", "teacher_reader": "votes"}, InputError, "has no reading method"),
         ({"teacher": "uniform", "teacher_settings": "free"}, InputError, "teacher_settings = 'free'"),
-        ({"teacher": "uniform", "teacher_settings": {"base_url": "x"}}, InputError, "'uniform' has none"),
+        ({"teacher": "uniform", "teacher_settings": {"base_url": "x"}}, InputError, "'uniform' has no settings"),
         ({"teacher": "uniform", "mode": "promt"}, InputError, "Did you mean 'prompt'"),
         ({"teacher": "uniform", "samples": 1}, InputError, "samples = 1"),
         ({"teacher": "uniform", "agreement": 2.0}, InputError, "agreement = 2.0"),

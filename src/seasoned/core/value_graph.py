@@ -29,7 +29,7 @@ _ROUND_COST = 300  # the fixed time of a round, as a number of pairs and edges b
 class ValueGraph:
     """The values of KL-regularised control on the stored experience.
 
-    `Q(s, a) = mean over the stored transitions of (r + gamma * V(s'))` (+ a bonus for novelty, if asked),
+    `Q(s, a) = mean over the stored transitions of (r + gamma * V(s'))` (+ a bonus for novelty, if set),
     `V(s) = (1/beta) * log sum_a pi(a|s) exp(beta * Q(s, a))`; at beta 0 its limit `sum_a pi(a|s) Q(s, a)`, for large
     beta nearly the maximum. It is the soft Bellman equation with a prior (Todorov 2006, "Linearly-solvable Markov
     decision problems"; Rubin, Shamir and Tishby 2012, "Trading value and information in MDPs"), on the empirical model

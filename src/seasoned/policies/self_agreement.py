@@ -104,8 +104,8 @@ def reading_agreement(
     if seed is None:
         chance = sample_agreement(probs.tolist(), samples)
         return SelfAgreement(chance, _LIKELY, f"{samples} samples of {name} agree with probability {chance:.3g}")
-    asked = repr((question, list(reading.prior))).encode(errors="surrogatepass")
-    rng = np.random.default_rng([seed, *np.frombuffer(hashlib.sha256(asked).digest(), dtype="<u4").tolist()])
+    seed_text = repr((question, list(reading.prior))).encode(errors="surrogatepass")
+    rng = np.random.default_rng([seed, *np.frombuffer(hashlib.sha256(seed_text).digest(), dtype="<u4").tolist()])
     most = int(rng.multinomial(samples, probs).max())
     share = most / samples
     return SelfAgreement(share, _DRAWN_AGREE, f"{most} of {samples} drawn samples of {name} agree, {share:.3g}")
