@@ -51,14 +51,16 @@ async def play_episode(
     """
     runner = StepRunner(environment, log)
     decision_seed = seed if decision_seed is None else decision_seed
+    proposes = isinstance(reader, Proposer)  # checked once: isinstance of a protocol is slow
+    chooser = reader if isinstance(reader, Chooser) else None
     observation = await runner.reset(seed)
     while not (observation.terminated or observation.truncated):
         state = observation.state
-        actions = runner.actions(observation, proposes=isinstance(reader, Proposer))
-        if actions is not None and isinstance(reader, Chooser):
+        actions = runner.actions(observation, proposes=proposes)
+        if actions is not None and chooser is not None:
             decision, usage = await decide_on_server(
                 policy,
-                reader,
+                chooser,
                 state,
                 actions,
                 admissible=actions,
