@@ -113,7 +113,7 @@ def test_evaluate_estimates_or_refuses_a_small_sample(path):
     assert max(map(len, done.stdout.splitlines())) <= 80
     refused = seasoned("evaluate", path, "--min-effective", "1000")
     assert refused.exit_code == 2
-    assert "an estimate needs 1000 at least" in refused.stderr
+    assert "an estimate needs at least 1000" in refused.stderr
     assert refused.stdout == ""
 
 
@@ -201,7 +201,7 @@ def test_bad_input_ends_with_its_exit_code(command, path, tmp_path):
         (("evaluate", "--set", "beta=-1"), "beta"),
         (("evaluate", "--policy", "base", "--set", "beta=1"), "base"),
         (("evaluate", "--gamma", "2"), "discount"),
-        (("evaluate", "--min-effective", "0"), "effective size of 2"),
+        (("evaluate", "--min-effective", "0"), "min_effective must be a number, at least 2"),
         (("doctor", "--last", "0"), "at least 1"),
         (("drift", "--recent", "0"), "at least 1"),
         (("doctor", "--policy", "defualt"), "default"),
