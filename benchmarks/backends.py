@@ -1,12 +1,12 @@
-"""How far the ways to read one model's policy are from each other, and what each costs.
+"""The distances between the ways to read one model's policy, and the cost of each.
 
     python benchmarks/backends.py
 
 TextWorld states (a cooking game under a uniform policy), the default local model. Every pair of ways is compared on the
-states that both could read: mean total variation, and mean KL(row || column) in nats. They ask differently (letters,
-bullets, numbers), so they differ. Three figures below the table say how much of that is chance: the distance to `exact`
-that as many votes as matched, drawn from the exact prior itself, would have, how many samples were a candidate at all,
-and how much of what the model would write is a candidate, exactly.
+states that both could read: mean total variation, and mean KL(row || column) in nats. The ways ask different questions
+(letters, bullets, numbers), so their answers differ. Three figures below the table measure the part of chance: the
+distance to `exact` of a sample of as many draws from the exact prior as votes matched a candidate; the share of samples
+that were a candidate; and the exact probability that the model writes one of the candidates.
 """
 
 from __future__ import annotations

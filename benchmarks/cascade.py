@@ -1,14 +1,14 @@
-"""What a teacher that is asked where the student is unsure achieves, and for how much.
+"""The score and the cost of a cascade that asks a teacher if the student is unsure.
 
 Run: python benchmarks/cascade.py [--student uniform] [--mode logits] [--game coins treasure] [--seeds 10]
 
-TextWorld games of the suite `development`. The teacher stands in for a large model: with probability 0.9 it does what
-TextWorld's own solver says, else it draws uniformly. The student has no opinion (`uniform`), or is a model that
-`seasoned` opens (`local`). Prices are assumptions, by the reading: see TEACHER_USD and STUDENT_USD. Four arms play the
-same seeds: the teacher alone; the student alone; the student over a memory that the teacher filled with its first
-episodes (`filled`); and that student with the teacher to ask (`cascade`). The filling is the same in both, and its
-episodes are in no arm's figures but in the break-even point. One run is one number, so intervals are over runs.
-Settings are the defaults. Writes `benchmarks/results/cascade-STUDENT-MODE.json`.
+TextWorld games of the suite `development`. The teacher replaces a large model: with probability 0.9 it takes the action
+of TextWorld's own solver, else it draws uniformly. The student has a uniform prior (`uniform`), or is a model that
+`seasoned` opens (`local`). The prices per reading are assumptions: see TEACHER_USD and STUDENT_USD. Four arms play the
+same seeds: the teacher alone; the student alone; the student with a memory of the teacher's first episodes (`filled`);
+and the same student with the option to ask the teacher (`cascade`). Both use the same filling, whose episodes count
+only in the break-even point. One run is one number, so intervals are over runs. Settings are the defaults. Writes
+`benchmarks/results/cascade-STUDENT-MODE.json`.
 """
 
 from __future__ import annotations

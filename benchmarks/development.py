@@ -1,9 +1,9 @@
-"""Settings of the estimator, side by side on development games: those on which nothing is reported as a result.
+"""A comparison of settings of the estimator on development games, for which no result is reported.
 
 Run: python benchmarks/development.py [--game 1 --game 3] [--episodes 40] [--seeds 8]
 
 TextWorld cooking games like the demo's, of other seeds, with a uniform prior in place of a model, so that only memory
-can tell actions apart. All settings play the same seeds; the table gives the mean score over all episodes, and its
+distinguishes actions. All settings play the same seeds; the table gives the mean score over all episodes, and its
 paired difference from the preset `default` with a 95 % interval. Writes `benchmarks/results/development.json`.
 """
 

@@ -1,4 +1,4 @@
-"""Ten-step episodes of made states, by the ten thousand: what the benchmarks of the store write."""
+"""Ten-step episodes of generated states, by the ten thousand, as data for the benchmarks of the store."""
 
 from __future__ import annotations
 

@@ -1,8 +1,8 @@
-"""Exact scoring of 32 candidates of 8 tokens after a prompt of 512, beside one forward pass over as many tokens.
+"""Exact scoring of 32 candidates of 8 tokens after a prompt of 512, compared with one forward pass over as many tokens.
 
-The pass is what the same model needs at least: one sequence of 512 + 32 * 8 tokens, logits for the last 257, nothing
-read out. Scoring is everything: template, tokeniser, prompt, branches, logprobs. No two candidates begin alike, so
-that no token is saved. Both alternate; the ratio is taken pair by pair.
+The pass is the minimum work of the same model: one sequence of 512 + 32 * 8 tokens, logits for the last 257, without
+reading them. Scoring includes template, tokeniser, prompt, branches and logprobs. No two candidates share a first
+token, so that no token is saved. Both alternate; the ratio is taken pair by pair.
 """
 
 from __future__ import annotations

@@ -1,12 +1,13 @@
-"""Every worked example at its whole size: the curves it prints, a picture of four of them, and ways to use one memory.
+"""Every worked example at full size: its learning curves, a picture of four, and a comparison of uses of memory.
 
 Run: python benchmarks/examples.py [--only NAME ...] [--plot docs/how-to/worked-examples.png]
 
-Each runs as a user runs it, in a process of its own; what is kept is what it prints: the mean of each arm in four
-blocks of the run, over independent seeds, and the gain of the last arm over the first, paired by seed, with its 95 %
-interval. The jobs of `filing_agent` are played once more by every way to use one memory (`WAYS`), all of which may put
-as many tokens into the prompt: the model there reads what it is shown, which the models of the lab's suites do not.
-Writes `benchmarks/results/examples.json`, of all of them only, and the picture if asked.
+Each example runs as a user runs it, in its own process. The benchmark stores its printed figures: the mean of each arm
+in four blocks of the run, over independent seeds, and the gain of the last arm over the first, paired by seed, with its
+95 % interval. The jobs of `filing_agent` are played once more with every use of one memory (`WAYS`), all of which may
+put the same number of tokens into the prompt. The scripted model of that example uses examples in its prompt, which the
+models of the lab's suites do not. Writes `benchmarks/results/examples.json` if all examples run, and the picture with
+`--plot`.
 """
 
 from __future__ import annotations

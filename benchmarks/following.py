@@ -1,16 +1,16 @@
-"""Does a small model follow the examples in its prompt, and does it matter who chose them and how it is asked?
+"""The effect of examples in the prompt on a small model, by selection of the examples and by reading method.
 
 Run: python benchmarks/following.py [--games 35 37 39 41 43] [--episodes 60] [--cache PATH]
 
-For each of some TextWorld games a memory is filled with episodes in which every action is drawn at random. From the
-transitions that were seen follows which action is best at a state (the shortest way to the reward, discount 0.95). Then
-the model's own policy is read at the states of the shortest way, and at up to four more, with nothing before the state,
-with plain retrieval of past successes (`top-k`), and with examples chosen by value (`prompt`), at the same window of
-tokens. The figure is the probability of a best action, averaged over a game's states; games are the sample: t
-intervals, paired by game. The model is read by label (a letter of a menu), and by the probability of each action's own
-words, with the actions shown in a line, or not at all.
+For each of some TextWorld games a memory is filled with episodes of random actions. The observed transitions determine
+the best action at a state (the shortest way to the reward, discount 0.95). Then the model's own policy is read at the
+states of the shortest way, and at up to four more: with nothing before the state, with plain retrieval of past
+successes (`top-k`), and with examples chosen by value (`prompt`), at the same window of tokens. The figure is the
+probability of a best action, averaged over a game's states; games are the sample: t intervals, paired by game. The
+model is read by label (a letter of a menu), and by the probability of each action's own words, with the actions listed
+in a line, or not at all.
 
-No game here was looked at when the form of the examples and of the question were chosen (those were 29, 31 and 33).
+The form of the examples and of the question was chosen on other games (29, 31 and 33).
 Writes `benchmarks/results/following.json`.
 """
 

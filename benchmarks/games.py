@@ -1,8 +1,8 @@
-"""Which text games does the development suite play? Scores of random play, before any model plays.
+"""The choice of the development suite's text games, by scores of random play before any model plays.
 
     python benchmarks/games.py
 
-For each challenge, the suite takes the level at which random play finds 10 % to 30 % of the points in 20 steps
+For each challenge, the suite takes the level at which random play earns 10 % to 30 % of the points in 20 steps
 and reaches the most situations.
 """
 

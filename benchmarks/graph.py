@@ -1,14 +1,13 @@
-"""What a new episode costs the graph of values, and how much room a distinct transition takes.
+"""The cost of a new episode in the value graph, and the size of a distinct transition.
 
 Run: python benchmarks/graph.py [--steps 100000] [--episodes 200]
 
 Episodes of 50 steps on a random process: 8 actions a state, each with two possible next states (9 to 1), 2 % of the
-pairs with reward 1. `dense`: as many states as give about 30,000 distinct transitions in 100,000 steps; `sparse`: so
-many that nearly every step is distinct; both with cycles. Core: `ValueGraph.add` of one more episode plus
-`settle(budget)` with the memory's budget. Memory: the first `evidence(..., backup=Backup(4))` after `Memory.add` of one
-more episode, beside the same question without the graph; the store is a file. `error` is the largest difference to the
-values settled to the end, after all episodes, against the largest value. Processor time leaves out what other
-processes take.
+pairs with reward 1. `dense` has about 30,000 distinct transitions in 100,000 steps; `sparse` has so many states that
+nearly every step is distinct; both have cycles. Core: `ValueGraph.add` of one more episode plus `settle(budget)` with
+the memory's budget. Memory: the first `evidence(..., backup=Backup(4))` after `Memory.add` of one more episode, and the
+same query without the graph; the store is a file. `error` is the largest difference to the fully settled values, after
+all episodes, divided by the largest value. Processor time excludes the time of other processes.
 Writes `benchmarks/results/graph.json`.
 """
 

@@ -1,12 +1,12 @@
-"""Whether values through the graph teach faster than the returns that were played, from the same kind of experience.
+"""Learning with values through the graph, compared with learning from observed returns.
 
 Run: python benchmarks/graph_learning.py [--runs 12] [--episodes 30]
 
 Grids with slips, walls and a trap, a uniform prior, the `default` policy; each run plays its episodes with its own
 memory, once with Monte-Carlo evidence and once with a backup through the graph, on the same seeds of slips and
-choices. What is compared is the mean score of an episode over the whole run, and over its last third. A run is one
-number; the interval is over the paired differences. Also `same experience`: both estimates from one and the same
-uniform play, and how far the policy that they give is from optimal, by exact evaluation. The settings were fixed before
+choices. The comparison is of the mean score of an episode over the whole run, and over its last third. A run is one
+number; the interval is over the paired differences. Also `same experience`: both estimates from the same uniform play,
+and the distance of the resulting policy from optimal, by exact evaluation. The settings were fixed before
 the first run. Writes `benchmarks/results/graph_learning.json`.
 """
 

@@ -1,24 +1,23 @@
-"""What a memory's operations cost, beside those of the public ICRL package, on the same data in one run.
+"""The cost of a memory's operations, compared with the public ICRL package on the same data in one run.
 
 Run: python benchmarks/icrl_operations.py --peer-python VENV/bin/python [--peer-embedder hash sentence-transformer]
          [--steps 10000] [--rounds 5] [--folder DIR]
 
-The peer is `icrl-py` (PyPI; it needs Python 3.12, so it has an environment of its own: `pip install icrl-py`), with its
-FAISS flat index and one or both of two embedders: `hash`, which its code takes unless it is told otherwise (feature
-hashing, no model), and `sentence-transformer`, which its documentation names as the default. The latter is a model of
-the shape of all-MiniLM-L6-v2 on the CPU, given to the peer by its public parameter. Its weights are random, since what
-it costs does not depend on their values; its vocabulary has every word of the data as one token, the least that a
-state can take.
+The peer is `icrl-py` (PyPI; it needs Python 3.12, so it has its own environment: `pip install icrl-py`), with its
+FAISS flat index and one or both of two embedders: `hash`, the default of its code (feature hashing, no model), and
+`sentence-transformer`, the default by its documentation. The latter is a model of the shape of all-MiniLM-L6-v2 on the
+CPU, passed to the peer by its public parameter. Its weights are random, since its cost does not depend on their values;
+its vocabulary has every word of the data as one token, the lowest possible cost of a state.
 
 Both stores hold the same ten-step episodes: 48 to 60 distinct words a state, words by Zipf's law. In each round each
 side runs once, in turn, in a fresh process on a fresh copy of its store; imports, loading the model, and a warm-up on a
 small store are not timed. Timed are: opening and the first answer; a search for the 3 nearest steps; adding one
-trajectory; removing one from what is found (ours: `quarantine`, reversible, the text stays). Ours is durable when a
-call returns (SQLite, synchronous FULL); the peer writes files without a sync, so a row gives what the disk takes to
-sync as many bytes as one of our commits. `cpu` is the process's own time, all threads together, which other work on the
-machine and the disk leave alone. Ratios are the peer's median over ours, taken within a round. Without `--peer-python`
-only ours runs. Either way ours is also held against the figures that were reported for the peer before. A round with
-the sentence transformer takes minutes. Writes `benchmarks/results/icrl_operations.json`.
+trajectory; removing one from retrieval (ours: `quarantine`, reversible, the text stays). Ours is durable when a
+call returns (SQLite, synchronous FULL); the peer writes files without a sync, so one row gives the time in which the
+disk syncs as many bytes as one of our commits. `cpu` is the process's own time, all threads together, which does not
+depend on other processes or the disk. Ratios are the peer's median over ours, taken within a round. Without
+`--peer-python` only ours runs. In both cases ours is also compared with the figures that were reported for the peer
+before. A round with the sentence transformer takes minutes. Writes `benchmarks/results/icrl_operations.json`.
 """
 
 from __future__ import annotations

@@ -1,16 +1,18 @@
-"""What exact search in the index alone costs at 10,000 to 1,000,000 distinct states, beside its peers.
+"""The cost of exact search in the index alone at 10,000 to 1,000,000 distinct states, compared with its peers.
 
 Run: python benchmarks/index.py [--states 10000 100000 1000000] [--kernels numpy numba] [--peer-states 100000]
 
-The index answers `search(k=10)` at thresholds 0.5 to 0.95 for sets like stored ones (new members of stored families),
-for sets of no stored family, and for stored sets; and the worst cases: threshold 0 for sets of no family and of no
-known token, and one family of near-duplicates that is all there is. Every kernel must answer alike, or the benchmark
-stops. Then come what adding costs, how long one addition blocks at most, and what the process grows by.
+The index answers `search(k=10)` at thresholds 0.5 to 0.95 for sets similar to stored ones (new members of stored
+families), for sets of no stored family, and for stored sets. The worst cases are threshold 0 for sets of no family and
+without a known token, and an index of a single family of near-duplicates. The benchmark stops if two kernels give
+different answers. It also measures the rate of additions, the longest block of one addition, and the growth of the
+process.
 
-Peers, on the same sets in the same run, in turn with the index: a scan over Python sets and the one
-that splits every stored text anew (exact; the benchmark stops where they differ), and where installed, usearch (HNSW,
-Tanimoto over 1024 bits, the least expansion that recalls 0.99) and datasketch (MinHash LSH at 0.8, 128 permutations).
-Ratios are of medians: over all, and the least and the most of rounds. Writes `benchmarks/results/index.json`.
+Peers, on the same sets in the same run, alternating with the index: a scan over Python sets, and a scan that splits
+every stored text again (both exact; the benchmark stops if their answers differ); and if installed, usearch (HNSW,
+Tanimoto over 1024 bits, the lowest expansion with recall 0.99) and datasketch (MinHash LSH at 0.8, 128 permutations).
+Ratios are of medians over all rounds, with the minimum and maximum over rounds. Writes
+`benchmarks/results/index.json`.
 """
 
 from __future__ import annotations

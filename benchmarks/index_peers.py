@@ -1,4 +1,4 @@
-"""What others do for the search that `index.py` measures, on the same sets."""
+"""Other libraries' search, for comparison with `index.py` on the same sets."""
 
 from __future__ import annotations
 

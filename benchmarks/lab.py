@@ -1,10 +1,10 @@
-"""What does the lab add to a run? Seconds a step of everything but model and environment, against one model call.
+"""The lab's own time per step, without model and environment, compared with one model call.
 
     python benchmarks/lab.py
 
-Plays a text game by the arms `alone` and `default`, a round a seed. The first round asks the model, and times a
-call; the others are answered from its cache, so what is left of their time is the lab's own: prompts, the cache, the
-policy and its memory, commits, records. The share is of a step whose answer is not in the cache.
+Plays a text game by the arms `alone` and `default`, one round per seed. The first round calls the model, and times a
+call; the other rounds are answered from its cache, so that their remaining time is the lab's own: prompts, the cache,
+the policy and its memory, commits, records. The share refers to a step whose answer is not in the cache.
 """
 
 from __future__ import annotations

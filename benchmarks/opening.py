@@ -1,13 +1,14 @@
-"""What opening a store costs until the first answer, in seconds and memory, and what another's commit costs here.
+"""Time and memory of opening a store until the first answer, and the time of a query after another process's commit.
 
 Run: python benchmarks/opening.py [--states 10000 100000 1000000] [--rounds 3] [--commits 30] [--folder DIR]
 
-A store of N distinct states (48 to 60 distinct words each, ten steps an episode) is made once and kept in `--folder`
+A store of N distinct states (48 to 60 distinct words each, ten steps an episode) is built once and kept in `--folder`
 for the next run. Then, in a fresh process each round: everything is imported and a small memory in RAM is searched
-once, so that neither imports nor compilation count; the store is opened and asked for the 10 nearest steps at 0.8. The
-resident memory (RSS) is read before and after; the texts of the states stay on disk, so all of the growth is "beyond
-the text". On a copy of the store, a second process then commits an episode at a time, and the next query here, which
-has to see it, is timed beside one that finds nothing new. Writes `benchmarks/results/opening.json`.
+once, so that neither imports nor compilation count; the store is opened and queried for the 10 nearest steps at 0.8.
+The resident memory (RSS) is read before and after. The texts of the states stay on disk, so the whole growth is
+"beyond the text". On a copy of the store, a second process then commits one episode at a time. The next query of the
+first process, which has to read the episode, is timed, and also a query without a new episode. Writes
+`benchmarks/results/opening.json`.
 """
 
 from __future__ import annotations

@@ -1,16 +1,16 @@
-"""What it costs to find examples for a prompt, by four keys at once, beside the memory's plain search.
+"""The cost of retrieving examples for a prompt by four keys at once, compared with the memory's plain search.
 
 Run: python benchmarks/prompt_retrieval.py [--steps 10000 100000] [--queries 300]
 
 A store on disk holds N steps at N distinct states (48 to 60 distinct words each), in episodes of 20 steps: one of
 50 goals and a noted plan of 12 words an episode, a noted reasoning of 20 words a step, rewards of 0 or 1 at the end.
-Every step from the second episode on has a note of the 3 examples that were shown there, drawn from the steps of the
-first 200 episodes. `Examples.retrieve` is asked with new members of stored families, for observations, plans and
-reasonings alike: it searches each key, judges, values, picks 3 of them, reads their windows of 3 steps and fits them
-into 800 tokens. It is asked at the states that were shown as well, where there is most to value; with a rule of trust;
-and after each of some new episodes, whose every step has its note, too. No model is asked. The goals: below 5 ms (p50)
-at 100,000 steps, 10 ms after a new episode, and 0.2 s the first time at 10,000 steps, beyond what the indexes of plans
-and reasonings take. Writes `benchmarks/results/prompt_retrieval.json`.
+Every step from the second episode on has a note of the 3 examples that its prompt showed, drawn from the steps of the
+first 200 episodes. `Examples.retrieve` is called with new members of stored families, for observations, plans and
+reasonings: it searches each key, judges and values the steps, chooses 3 of them, reads their windows of 3 steps and
+fits them into 800 tokens. Further cases: states whose steps were shown, which have the most to value; a rule of trust;
+and the first query after each of some new episodes, all of whose steps have notes. No model is called. The targets:
+below 5 ms (p50) at 100,000 steps, 10 ms after a new episode, and 0.2 s the first time at 10,000 steps, beyond the time
+of the indexes of plans and reasonings. Writes `benchmarks/results/prompt_retrieval.json`.
 """
 
 from __future__ import annotations

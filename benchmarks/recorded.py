@@ -1,10 +1,10 @@
-"""What exact search costs among states recorded from real play: TextWorld cooking games, played at random.
+"""The cost of exact search among states recorded from real play: TextWorld cooking games, played at random.
 
 Run: python benchmarks/recorded.py [--games 6] [--episodes 40]
 
-Each game is made from its seed. The states of all episodes but the last of each game are stored; the last episodes'
-states are the queries. Every kernel of the index answers `search(k=10)` at thresholds 0.5 to 0.95, in turn with a scan
-over Python sets, and must answer as the scan does. Writes `benchmarks/results/recorded.json`.
+Each game is generated from its seed. The states of all episodes but the last of each game are stored; the last
+episodes' states are the queries. Every kernel of the index answers `search(k=10)` at thresholds 0.5 to 0.95,
+alternating with a scan over Python sets, and must give the same answers. Writes `benchmarks/results/recorded.json`.
 """
 
 from __future__ import annotations

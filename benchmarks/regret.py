@@ -1,12 +1,12 @@
-"""Regret of each rule of exploration on a bandit whose mean rewards are known, played by the whole policy.
+"""The regret of each rule of exploration on a bandit with known mean rewards, played by the whole policy.
 
 Run: python benchmarks/regret.py [--rounds 1000] [--seeds 10] [--plot regret.png]
 
-Five arms, Gaussian noise, a uniform prior, a memory of its own for each seed: `JitRL.decide`, then `Memory.add`, once a
-round. With `selection="argmax"` the regret is the best mean reward less that of the arm taken. When sampling it is what
-the policy loses in `E_p[A] - KL / beta` against the closed form at the true advantages. `exponent` e is that of R(T) ~
-T^e between a quarter of the rounds and all of them: 1 is linear, less is sublinear. The table gives means over seeds
-with 95 % intervals. Writes `benchmarks/results/regret.json`, and a plot if asked.
+Five arms, Gaussian noise, a uniform prior, a separate memory for each seed: `JitRL.decide`, then `Memory.add`, once a
+round. With `selection="argmax"` the regret is the best mean reward minus that of the chosen arm. With sampling it is
+the loss of the policy in `E_p[A] - KL / beta` against the closed form at the true advantages. `exponent` e is that of
+R(T) ~ T^e between a quarter of the rounds and all of them: 1 is linear, less is sublinear. The table gives means over
+seeds with 95 % intervals. Writes `benchmarks/results/regret.json`, and a plot if asked.
 """
 
 from __future__ import annotations

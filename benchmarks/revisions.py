@@ -1,4 +1,4 @@
-"""Times decision, search, add and opening in two checkouts, paired: `python benchmarks/revisions.py BEFORE AFTER`.
+"""Times of decision, search, add and opening in two checkouts, paired: `python benchmarks/revisions.py BEFORE AFTER`.
 
 Each round starts one process for each checkout, in random order, on the same data. The table shows the median over
 rounds of the ratio after / before with a 95 % bootstrap interval; above 1 is slower.

@@ -1,15 +1,16 @@
-"""The model of scale: bytes, seconds and dollars for 10^7 to 10^10 experiences, and how far it can be trusted.
+"""The model of scale: bytes, seconds and dollars for 10^7 to 10^10 experiences, compared with measurements.
 
 Run: python benchmarks/scale.py [--postgres] [--write | --check] [--simulate STEPS:NAMESPACES ...] [--textworld 40]
 
 1. Constants are measured: bytes on disk by table and row (SQLite's `dbstat`; PostgreSQL's relation sizes), core
    seconds of batch writing by step, new state and namespace, bytes of index by namespace and state, seconds of loading
-   and asking by size.
-2. The model predicts stores of other sizes (`scale_model.py`), which are then made and measured: predicted against
-   measured, with the error. Each namespace meets new states by Heaps' law, `c n^h` after n steps.
+   and querying by size.
+2. The model predicts stores of other sizes (`scale_model.py`), which are then built and measured; the error of each
+   prediction is reported. Each namespace visits new states by Heaps' law, `c n^h` after n steps.
 3. The model's figures for 10^7 to 10^10 experiences over 10^5 namespaces are printed, and with `--write` put into
-   `docs/explanation/scale.md` between its markers; `--check` fails where the page does not say what
-   `benchmarks/results/scale.json` says. `--textworld` measures the growth on random TextWorld play (a minute for 40).
+   `docs/explanation/scale.md` between its markers; `--check` fails if the page and
+   `benchmarks/results/scale.json` disagree. `--textworld` measures the growth on random TextWorld play (a minute for
+   40).
 """
 
 from __future__ import annotations

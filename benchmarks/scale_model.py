@@ -1,4 +1,4 @@
-"""How large, how slow and how dear a store becomes: the arithmetic of `scale.py`, without any measuring."""
+"""Size, time and cost of a store: the arithmetic of `scale.py`, without measurements."""
 
 from __future__ import annotations
 

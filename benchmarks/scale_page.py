@@ -1,4 +1,4 @@
-"""The tables of `docs/explanation/scale.md`, from `results/scale.json`, and whether the page still holds them."""
+"""The tables of `docs/explanation/scale.md`, from `results/scale.json`, and a check that the page contains them."""
 
 from __future__ import annotations
 

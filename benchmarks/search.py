@@ -1,11 +1,11 @@
-"""What exact search costs at 100,000 states, beside a plain scan over Python sets.
+"""The cost of exact search at 100,000 states, compared with a plain scan over Python sets.
 
 Run: python benchmarks/search.py [--states 100000] [--queries 1000] [--scans 20]
 
-A store on disk holds 100,000 distinct states. `Memory.search(state, k=10, threshold=0.8)` is asked for states like
-stored ones (new members of stored families) and for states of no stored family. The peer computes the Jaccard
+A store on disk holds 100,000 distinct states. `Memory.search(state, k=10, threshold=0.8)` is called for states similar
+to stored ones (new members of stored families) and for states of no stored family. The peer computes the Jaccard
 similarity to every stored set in a list, in Python, and sorts. Both answer the same first queries, and the benchmark
-stops where their similarities differ. Writes `benchmarks/results/search.json`.
+stops if their similarities differ. Writes `benchmarks/results/search.json`.
 """
 
 from __future__ import annotations

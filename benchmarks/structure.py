@@ -1,4 +1,4 @@
-"""Measures the structure of the source: `python benchmarks/structure.py [CHECKOUT ...]`, one column a checkout."""
+"""The structure of the source: `python benchmarks/structure.py [CHECKOUT ...]`, one column per checkout."""
 
 from __future__ import annotations
 

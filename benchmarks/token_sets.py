@@ -1,4 +1,4 @@
-"""Token sets like those of `workload.StateMaker`, made a million at a time: the same law, numbers in place of words."""
+"""Token sets like those of `workload.StateMaker`, a million at a time: the same law, with numbers as words."""
 
 from __future__ import annotations
 

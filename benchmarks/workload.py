@@ -1,4 +1,4 @@
-"""States like those of real agents, made from a seed, and the figures that every benchmark here reports alike."""
+"""States similar to those of real agents, generated from a seed, and the figures that all benchmarks report."""
 
 from __future__ import annotations
 

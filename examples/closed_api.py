@@ -1,10 +1,10 @@
 """A support agent on a closed API: no logprobs, answers are tool calls as JSON.
 
-The help desk is a small one, simulated below: tickets in words, with numbers that are never the same twice. The agent
-looks one thing up, then resolves the ticket; the only reward is 1 for a customer who is content, at the end. `advice`
-puts a few lines at the end of the prompt, one call a step. `votes` asks four times and counts the answers as the
-model's own policy, which `JitRL` then shifts. The model is a script, and follows advice as a real one might: not
-always. How often (FOLLOWS, HEEDS) is an assumption, and the gain of `advice` depends on it; measure it on yours.
+The file simulates a small help desk with tickets in words; their numbers never repeat. The agent makes one lookup, then
+resolves the ticket. The only reward is 1 at the end if the customer is content. `advice` adds a few lines to the end of
+the prompt, with one call per step. `votes` makes four calls and counts the answers as the model's own policy, which
+`JitRL` then shifts. The model is a script that follows advice only sometimes. The probabilities (FOLLOWS, HEEDS) are
+assumptions, and the gain of `advice` depends on them; measure them for your model.
 
 Run: python examples/closed_api.py [--seed 0] [--seeds 10] [--tickets 120]
 """
@@ -29,15 +29,15 @@ from seasoned.states import ALL_MASKS, TokenEncoder
 from seasoned.sync import Sync
 
 TASK = "Resolve the ticket so that the customer is content."
-VOTES = 4  # calls a step
-FOLLOWS, HEEDS = 0.6, 0.8  # how often the model takes a preferred action, and leaves out those to avoid
-LOOK = [("lookup", {"what": what}) for what in ("order", "account")]
+VOTES = 4  # calls per step
+FOLLOWS, HEEDS = 0.6, 0.8  # the probabilities that the model takes a preferred action, and excludes those to avoid
+LOOKUPS = [("lookup", {"what": what}) for what in ("order", "account")]
 FIXES = [("refund", {"share": "full"}), ("replace", {"express": False}), ("reset", {"scope": "all"}), ("escalate", {})]
-CALLS = {canonical_tool_call({"name": n, "arguments": {**a, "notify": True}}): (n, a) for n, a in LOOK + FIXES}
-# How much the model likes each call, in nats, whatever the ticket says: its habits.
+CALLS = {canonical_tool_call({"name": n, "arguments": {**a, "notify": True}}): (n, a) for n, a in LOOKUPS + FIXES}
+# The model's logit for each call, in nats, independent of the ticket.
 HABITS = dict(zip(CALLS, (0.7, 0.0, 1.0, 0.0, 0.0, 0.5), strict=True))
 
-# What each kind of ticket says, what is best looked up, and how often each resolution contents the customer if it was.
+# For each kind of ticket: its text, the right lookup, and the success rate of each resolution after that lookup.
 KINDS = {
     "parcel": ("parcel {a} arrived broken, box crushed, ordered on day {b}", "order", (0.4, 0.95, 0.0, 0.0)),
     "login": ("cannot sign in, error {a} since {b} hours, the code by text never comes", "account", (0, 0, 0.95, 0.2)),
@@ -46,7 +46,7 @@ KINDS = {
 
 
 class Ticket:
-    """One ticket: a page for what to look up, and one for the resolution."""
+    """One ticket: a page for the lookup, and one for the resolution."""
 
     def __init__(self, rng: np.random.Generator) -> None:
         self.kind = str(rng.choice(list(KINDS)))
@@ -55,22 +55,22 @@ class Ticket:
 
     @property
     def state(self) -> str:
-        """What the agent sees."""
+        """The page as text."""
         question = f"The {self.looked} is open. How to resolve it?" if self.looked else "What to look up?"
         return f"{self.words}\n{question}"
 
     @property
     def actions(self) -> list[str]:
-        """What can be done now, as canonical tool calls."""
-        return list(CALLS)[len(LOOK) :] if self.looked else list(CALLS)[: len(LOOK)]
+        """The admissible actions, as canonical tool calls."""
+        return list(CALLS)[len(LOOKUPS) :] if self.looked else list(CALLS)[: len(LOOKUPS)]
 
     def call(self, action: str) -> float:
         """Take an action; return the reward."""
         if not self.looked:
             self.looked = str(CALLS[action][1]["what"])
             return 0.0
-        contents = KINDS[self.kind][2][self.actions.index(action)]
-        return float(self.luck < contents * (1.0 if self.looked == KINDS[self.kind][1] else 0.5))
+        success_rate = KINDS[self.kind][2][self.actions.index(action)]
+        return float(self.luck < success_rate * (1.0 if self.looked == KINDS[self.kind][1] else 0.5))
 
 
 def prompt(state: str, task: str, actions: Sequence[str]) -> tuple[Message, ...]:
@@ -79,12 +79,12 @@ def prompt(state: str, task: str, actions: Sequence[str]) -> tuple[Message, ...]
 
 
 def obliging_model(request: CompletionRequest) -> str:
-    """Answer with one tool call, by habit, and by the advice at the end of the prompt where it cares to."""
-    asked = request.messages[-1].content
-    rng = np.random.default_rng([request.seed or 0, zlib.crc32(asked.encode())])
-    menu = re.findall(r"^\* (.+)$", asked, re.MULTILINE)
-    told = {verb: re.findall(rf'^- {verb} ("(?:[^"\\]|\\.)*")', asked, re.MULTILINE) for verb in ("prefer", "avoid")}
-    prefer, avoid = ([json.loads(quoted) for quoted in told[verb]] for verb in ("prefer", "avoid"))
+    """Answer with one tool call, by habit, and sometimes by the advice at the end of the prompt."""
+    text = request.messages[-1].content
+    rng = np.random.default_rng([request.seed or 0, zlib.crc32(text.encode())])
+    menu = re.findall(r"^\* (.+)$", text, re.MULTILINE)
+    advice = {verb: re.findall(rf'^- {verb} ("(?:[^"\\]|\\.)*")', text, re.MULTILINE) for verb in ("prefer", "avoid")}
+    prefer, avoid = ([json.loads(quoted) for quoted in advice[verb]] for verb in ("prefer", "avoid"))
     choices = [action for action in menu if action not in avoid] if rng.random() < HEEDS else menu
     choices = (prefer if prefer and rng.random() < FOLLOWS else choices) or menu
     weights = np.exp([HABITS[action] for action in choices])
@@ -95,7 +95,7 @@ def obliging_model(request: CompletionRequest) -> str:
 
 
 def work(seed: int, n_tickets: int, *, arm: str) -> tuple[list[float], Advice]:
-    """Work through `n_tickets`; return what each earned, and the advice on one more broken parcel."""
+    """Resolve `n_tickets`; return their rewards, and the advice on one more broken parcel."""
     earned, llm = [], ScriptedLLM(obliging_model, max_top_logprobs=0)
     canonical, encoder = canonical_tool_call, TokenEncoder(masks=ALL_MASKS)
     reader = VotesReader(llm, VOTES, canonical=canonical, prompt=prompt, parse=lambda answer: answer.text, seed=seed)
@@ -122,11 +122,11 @@ def work(seed: int, n_tickets: int, *, arm: str) -> tuple[list[float], Advice]:
 
 
 def main() -> None:
-    """Print success in the three arms by block of tickets, and what the model is told in the end."""
+    """Print the success rates of the three arms by block of tickets, and the last advice."""
     parser = argparse.ArgumentParser(description=(__doc__ or "").split("\n", maxsplit=1)[0])
     parser.add_argument("--seed", type=int, default=0, help="the first seed")
     parser.add_argument("--seeds", type=int, default=10, help="independent runs, each with its own tickets")
-    parser.add_argument("--tickets", type=int, default=120, help="tickets a run")
+    parser.add_argument("--tickets", type=int, default=120, help="tickets per run")
     options = parser.parse_args()
     if options.seed < 0 or options.seeds < 2 or options.tickets < 4:
         parser.error("--seed is at least 0, --seeds at least 2 for an interval, --tickets at least 4 for four blocks")
@@ -135,14 +135,14 @@ def main() -> None:
     content = {arm: np.array([earned for earned, _ in of_arm]) for arm, of_arm in runs.items()}
     print(f"content customers, {len(seeds)} runs from seed {options.seed}, the same tickets in every column")
     print(f"the scripted model follows a preference with probability {FOLLOWS}, heeds a warning with {HEEDS}")
-    print(f"calls a step: alone 1, votes {VOTES}, advice 1")
+    print(f"calls per step: alone 1, votes {VOTES}, advice 1")
     print("tickets     alone   votes   advice   advice - alone, paired by run")
     for block in np.array_split(np.arange(options.tickets), 4):
         alone, votes, advice = (content[arm][:, block].mean(axis=1) for arm in runs)
         means = f"{alone.mean():>6.2f}   {votes.mean():>5.2f}   {advice.mean():>6.2f}"
         print(f"{f'{block[0] + 1}-{block[-1] + 1}':<10} {means}   {mean_interval(advice - alone)}")
     print(f"\nvotes - alone, all tickets: {mean_interval((content['votes'] - content['alone']).mean(axis=1))}")
-    print(f"\nWhat the first run's model is told about a broken parcel:\n\n{runs['advice'][0][1].text}")
+    print(f"\nThe advice of the first run about a broken parcel:\n\n{runs['advice'][0][1].text}")
 
 
 if __name__ == "__main__":

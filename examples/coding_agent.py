@@ -1,4 +1,4 @@
-"""A coding agent learns which patches survive real tests, and which of those its reviewer will merge.
+"""A coding agent learns from tests and from its reviewer to choose patches that are merged.
 
 Issues about bugs in small functions recur in similar words. For each function the model knows four patches: one fails,
 one misses an edge case, one passes but is rejected in review, one is merged. Real tests run on each patch; a review
@@ -29,7 +29,7 @@ from seasoned.types import Outcome, Review
 
 TASK = "Patch the function."
 REVIEW_DELAY = 3  # issues
-HABITS = (1.5, 1.0, 0.5, 0.0)  # how much the model likes its first, second, third and fourth idea, in nats
+HABITS = (1.5, 1.0, 0.5, 0.0)  # the model's logits for the first, second, third and fourth patch, in nats
 
 # For each function: an issue, its tests, and four bodies in the model's order of preference: wrong, wrong in an edge
 # case, passing but rejected (it sorts the caller's list, is quadratic, evaluates the contents of a file), correct.
@@ -82,7 +82,7 @@ def habitual_model(request: CompletionRequest) -> dict[str, float]:
 
 
 def run_tests(shell: Sync, function: str, patch: str) -> Outcome:
-    """Return the outcome of the function's tests on a patch, run in a Python process of their own."""
+    """Return the outcome of the function's tests on a patch, run in a separate Python process."""
     tests = BUGS[function][1]
     (shell.directory / "check.py").write_text(f"def {function}:\n    {patch}\n{CHECK.format(tests=tests)}")
     result = shell.run(f"{shlex.quote(sys.executable)} -I -S check.py")
@@ -90,9 +90,9 @@ def run_tests(shell: Sync, function: str, patch: str) -> Outcome:
 
 
 def sprint(test: Callable[[str, str], Outcome], seed: int, n_issues: int, *, arm: str) -> tuple[list[bool], Decision]:
-    """Work on `n_issues`; return which patches were merged, and a decision on one more median afterwards."""
+    """Patch `n_issues`; return for each whether it was merged, and a decision on one more median afterwards."""
     merged: list[bool] = []
-    reviews: list[tuple[int, str, Review]] = []  # (due at which issue, episode id, review)
+    reviews: list[tuple[int, str, Review]] = []  # (number of the issue at which it arrives, episode id, review)
     masked = TokenEncoder(masks=ALL_MASKS)
     with Memory.open(":memory:", encoder=masked) as memory, Sync(LabelReader(ScriptedLLM(habitual_model))) as model:
         policy = ModelAlone() if arm == "alone" else JitRL(memory)
@@ -124,7 +124,7 @@ def main() -> None:
     parser = argparse.ArgumentParser(description=(__doc__ or "").split("\n", maxsplit=1)[0])
     parser.add_argument("--seed", type=int, default=0, help="the first seed")
     parser.add_argument("--seeds", type=int, default=10, help="independent runs, each with its own issues")
-    parser.add_argument("--issues", type=int, default=60, help="issues a run")
+    parser.add_argument("--issues", type=int, default=60, help="issues per run")
     options = parser.parse_args()
     if options.seed < 0 or options.seeds < 2 or options.issues < 4:
         parser.error("--seed is at least 0, --seeds at least 2 for an interval, --issues at least 4 for four blocks")
@@ -141,7 +141,7 @@ def main() -> None:
         print(f"{f'{block[0] + 1}-{block[-1] + 1}':<8}", end=" ")
         print(f"{alone.mean():>5.2f}   {tests.mean():>5.2f}   {review.mean():>6.2f}   {mean_interval(review - alone)}")
     print(f"\nreview - tests, all issues: {mean_interval((merged['review'] - merged['tests']).mean(axis=1))}")
-    print(f"\nWhat the first run has learned about medians:\n\n{runs['review'][0][1].explain()}")
+    print(f"\nA decision of the first run about a median:\n\n{runs['review'][0][1].explain()}")
 
 
 if __name__ == "__main__":

@@ -1,11 +1,11 @@
-"""A writing assistant learns how its people like their replies, from what they make of its drafts.
+"""A writing assistant learns the preferred wording of replies from people's edits of its drafts.
 
-The office is a small one, simulated below: requests in words, with numbers that are never the same twice; three drafts
-that the model knows, with gaps for names and numbers; and for each kind of request a wording that its clerk wants and
-never states. A clerk mends the draft before it goes out. How much was mended is the cost, as normalised edit distance;
-the draft's reward is 1 - 2 x cost, and what the clerk made of it becomes an answer of its own, with reward 1: from then
-on it is among the candidates where requests read alike. `thumbs` is told only whether a draft went out as it was.
-The setting is that of PRELUDE (arXiv 2404.15269): preferences that are hidden, and shown by edits alone.
+The file simulates a small office: requests in words, whose numbers never repeat; three drafts that the model knows,
+with gaps for names and numbers; and for each kind of request a preferred wording that its clerk never states. A clerk
+edits the draft before it is sent. The cost is the normalised edit distance; the draft's reward is 1 - 2 x cost. The
+edited text becomes an answer of its own, with reward 1, and from then on is a candidate for similar requests. `thumbs`
+learns only whether a draft was sent without a change. The setting is that of PRELUDE (arXiv 2404.15269): preferences
+are hidden, and only edits reveal them.
 
 Run: python examples/edits.py [--seed 0] [--seeds 10] [--requests 80]
 """
@@ -31,7 +31,7 @@ DRAFTS = (
     "Hello {name}! Thanks for writing. Your request has the number {number}.",
     "Dear {name}, we regret that we cannot help with this. Please see our terms, section {number}.",
 )
-# What each kind of request says, and what its clerk wants to send; hidden from the agent.
+# For each kind of request: its text, and the clerk's preferred reply, hidden from the agent.
 KINDS = {
     "delay": (
         "order {a} should have arrived {b} days ago, where is it",
@@ -50,9 +50,9 @@ KINDS = {
         "Dear {name}, thank you for your message. We have received it and will come back to you within {days} days.",
     ),
 }
-# How much the model likes a draft, in nats, whatever is asked: its habits.
+# The model's logit for each draft, in nats, independent of the request.
 HABITS = dict(zip(DRAFTS, (1.0, 0.5, 0.0), strict=True))
-PATIENCE = 0.8  # how often a clerk mends the whole draft; else the first half of the words only
+PATIENCE = 0.8  # the probability that a clerk edits the whole draft, and not only the first half of the words
 
 
 def habitual_model(request: CompletionRequest) -> dict[str, float]:
@@ -63,18 +63,18 @@ def habitual_model(request: CompletionRequest) -> dict[str, float]:
     return {letter: float(logit - total) for letter, logit in logits.items()}
 
 
-def mended(draft: str, wanted: str, rng: np.random.Generator) -> str:
-    """Return what a clerk makes of a draft: what is wanted, or now and then only its beginning."""
+def edited(draft: str, wanted: str, rng: np.random.Generator) -> str:
+    """Return a clerk's edit of a draft: the wanted text, or sometimes only its first half."""
     if rng.random() < PATIENCE:
         return wanted
-    words, wished = draft.split(), wanted.split()
-    half = len(wished) // 2
-    return " ".join(wished[:half] + words[half:])
+    words, wanted_words = draft.split(), wanted.split()
+    half = len(wanted_words) // 2
+    return " ".join(wanted_words[:half] + words[half:])
 
 
 def office(seed: int, n_requests: int, *, arm: str) -> tuple[list[float], Decision]:
-    """Answer `n_requests`; return what share of each draft could stay, and a decision on a delay afterwards."""
-    stayed: list[float] = []
+    """Answer `n_requests`; return the unchanged share of each draft, and a decision on a delay afterwards."""
+    unchanged: list[float] = []
     encoder = TokenEncoder(masks=ALL_MASKS)
     with Memory.open(":memory:", encoder=encoder) as memory, Sync(LabelReader(ScriptedLLM(habitual_model))) as model:
         policy = ModelAlone() if arm == "alone" else JitRL(memory)
@@ -84,39 +84,39 @@ def office(seed: int, n_requests: int, *, arm: str) -> tuple[list[float], Decisi
             state = words.format(a=rng.integers(100, 9999), b=rng.integers(2, 60))
             prior = model.read(state, TASK, DRAFTS).prior
             decision = policy.decide(state, prior, admissible="any", task=TASK, seed=1000 * seed + number)
-            stayed.append((1.0 + edit_reward(decision.action, wanted)) / 2.0)
+            unchanged.append((1.0 + edit_reward(decision.action, wanted)) / 2.0)
             episode_id = memory.add(Episode(TASK, [Step(state, decision.action)], f"request-{number:03d}", arm=arm))
             if arm == "edits":
-                text = mended(decision.action, wanted, rng)
+                text = edited(decision.action, wanted, rng)
                 memory.feedback(episode_id, Edit(text), author="clerk", id=f"on-{episode_id}")
             elif arm == "thumbs":
                 memory.feedback(episode_id, Thumbs(decision.action == wanted), author="clerk")
         state = KINDS["delay"][0].format(a=1234, b=5)
         prior = model.read(state, TASK, DRAFTS).prior
-        return stayed, policy.decide(state, prior, admissible="any", task=TASK, seed=seed)
+        return unchanged, policy.decide(state, prior, admissible="any", task=TASK, seed=seed)
 
 
 def main() -> None:
-    """Print how much of the drafts could stay in the three arms by block of requests, and one decision in full."""
+    """Print the unchanged share of drafts in the three arms by block of requests, and one decision in full."""
     parser = argparse.ArgumentParser(description=(__doc__ or "").split("\n", maxsplit=1)[0])
     parser.add_argument("--seed", type=int, default=0, help="the first seed")
     parser.add_argument("--seeds", type=int, default=10, help="independent runs, each with its own requests")
-    parser.add_argument("--requests", type=int, default=80, help="requests a run")
+    parser.add_argument("--requests", type=int, default=80, help="requests per run")
     options = parser.parse_args()
     if options.seed < 0 or options.seeds < 2 or options.requests < 4:
         parser.error("--seed is at least 0, --seeds at least 2 for an interval, --requests at least 4 for four blocks")
     seeds = range(options.seed, options.seed + options.seeds)
     runs = {arm: [office(s, options.requests, arm=arm) for s in seeds] for arm in ("alone", "thumbs", "edits")}
-    stayed = {arm: np.array([shares for shares, _ in of_arm]) for arm, of_arm in runs.items()}
-    print(f"share of a draft that could stay, {len(seeds)} runs from seed {options.seed}, the same requests everywhere")
+    unchanged = {arm: np.array([shares for shares, _ in of_arm]) for arm, of_arm in runs.items()}
+    print(f"unchanged share of a draft, {len(seeds)} runs from seed {options.seed}, the same requests everywhere")
     print("requests   alone   thumbs   edits   edits - alone, paired by run")
     for block in np.array_split(np.arange(options.requests), 4):
-        alone, thumbs, edits = (stayed[arm][:, block].mean(axis=1) for arm in ("alone", "thumbs", "edits"))
+        alone, thumbs, edits = (unchanged[arm][:, block].mean(axis=1) for arm in ("alone", "thumbs", "edits"))
         span = f"{block[0] + 1}-{block[-1] + 1}"
         means = f"{alone.mean():>6.2f}   {thumbs.mean():>6.2f}   {edits.mean():>5.2f}"
         print(f"{span:<10} {means}   {mean_interval(edits - alone)}")
-    print(f"\nedits - thumbs, all requests: {mean_interval((stayed['edits'] - stayed['thumbs']).mean(axis=1))}")
-    print(f"\nWhat the first run has learned about delays:\n\n{runs['edits'][0][1].explain()}")
+    print(f"\nedits - thumbs, all requests: {mean_interval((unchanged['edits'] - unchanged['thumbs']).mean(axis=1))}")
+    print(f"\nA decision of the first run about a delay:\n\n{runs['edits'][0][1].explain()}")
 
 
 if __name__ == "__main__":

@@ -1,12 +1,12 @@
-"""A filing agent does small jobs on files, and reads in its prompt what worked before.
+"""A filing agent does small jobs on files, with past successful steps as examples in its prompt.
 
-The jobs are those of `FileTasks`: each a directory of real files, thrown away afterwards, in which real commands run;
-a job is done if what was asked for is there, and nothing else was harmed. Jobs of one kind differ in names, words and
-numbers, so that what worked cannot just be repeated. `prompt` shows past steps to the model (in-context RL); `both`
-shifts the model's own policy too, by what those steps earned that it was not shown.
-The model is a script. Alone it acts by habit. Where its prompt shows an example whose command has a counterpart on the
-menu (the same but for words that the goals say), it follows it as a real one might: not always, and of several the one
-next to the question. How often (FOLLOWS) is an assumption, and the gain depends on it.
+The jobs are those of `FileTasks`: real commands run in a temporary directory of real files. A job is done if its goal
+is reached and no other file is damaged. Jobs of one kind differ in names, words and numbers, so that a successful
+command cannot simply be repeated. `prompt` shows past steps to the model (in-context RL); `both` also shifts the
+model's own policy, by the returns of the steps that the prompt does not show.
+The model is a script. Alone it acts by habit. An example in the prompt applies if the menu has a command of the same
+form (equal except for words of the goals). The model follows the applicable example closest to the question, with the
+probability FOLLOWS. This probability is an assumption, and the gain depends on it.
 
 Run: python examples/filing_agent.py [--seed 0] [--seeds 10] [--jobs 32]
 """
@@ -30,37 +30,37 @@ from seasoned.sync import Sync
 
 KINDS = ("config", "count", "rename", "todos")
 VARIANTS = 5  # jobs of each kind, with other files
-COMMANDS = 3  # a job
-FOLLOWS = 0.6  # how often the model follows an example that it can follow
-# How much the model likes a command, in nats, by its first word, whatever the goal: it looks first, and is rough.
+COMMANDS = 3  # per job
+FOLLOWS = 0.6  # the probability that the model follows an applicable example
+# The model's logit for a command, in nats, by its first word and independent of the goal.
 HABITS = {"cat": 1.5, "ls": 1.5, "head": 1.5, "echo": 1.0, "mv": 1.0}
 
 
 def form(command: str, goal: str) -> tuple[str, ...]:
-    """Return a command's words, with a mark in the place of each that the goal says."""
-    said = set(re.findall(r"\w+", goal.lower()))
-    return tuple("*" if word in said else word for word in re.findall(r"\w+", command.lower()))
+    """Return a command's words, with each word of the goal replaced by a mark."""
+    goal_words = set(re.findall(r"\w+", goal.lower()))
+    return tuple("*" if word in goal_words else word for word in re.findall(r"\w+", command.lower()))
 
 
 def obliging_model(request: CompletionRequest) -> dict[str, float]:
-    """Answer with a logprob for each letter of the menu: by habit, and by the last example that can be followed."""
-    asked = request.messages[-1].content
-    menu = re.findall(r"^([A-Z])\) (.+)$", asked, re.MULTILINE)
-    goal = re.findall(r"^Task: (.+)$", asked, re.MULTILINE)[0]
+    """Answer with a logprob for each letter of the menu: by habit, and by the last applicable example."""
+    prompt = request.messages[-1].content
+    menu = re.findall(r"^([A-Z])\) (.+)$", prompt, re.MULTILINE)
+    goal = re.findall(r"^Task: (.+)$", prompt, re.MULTILINE)[0]
     weights = np.exp([HABITS.get(command.split()[0], 0.0) for _, command in menu])
     probs = weights / weights.sum()
-    for shown in reversed(re.split(r"^Example \d+", asked, flags=re.MULTILINE)[1:]):
-        said = dict(re.findall(r"^(Goal|Action): (.+)$", shown.partition("\n\n")[0], re.MULTILINE))
-        model = form(said["Action"], said.get("Goal", goal))  # no goal is said where it is the one at hand
-        alike = np.array([form(command, goal) == model for _, command in menu], dtype=float)
-        if alike.any():
-            probs = (1.0 - FOLLOWS) * probs + FOLLOWS * alike / alike.sum()
+    for example in reversed(re.split(r"^Example \d+", prompt, flags=re.MULTILINE)[1:]):
+        fields = dict(re.findall(r"^(Goal|Action): (.+)$", example.partition("\n\n")[0], re.MULTILINE))
+        wanted = form(fields["Action"], fields.get("Goal", goal))  # an example with the present goal has no Goal line
+        same_form = np.array([form(command, goal) == wanted for _, command in menu], dtype=float)
+        if same_form.any():
+            probs = (1.0 - FOLLOWS) * probs + FOLLOWS * same_form / same_form.sum()
             break
     return {letter: float(np.log(prob)) for (letter, _), prob in zip(menu, probs, strict=True)}
 
 
 def clerk(jobs: list[FileTasks], seed: int, n_jobs: int, *, arm: str) -> tuple[list[bool], str]:
-    """Do `n_jobs`, drawn from all there are; return which were done, and the last prompt."""
+    """Do `n_jobs`, drawn at random from `jobs`; return for each whether it was done, and the last prompt."""
     done: list[bool] = []
     rng = np.random.default_rng(seed)
     llm = ScriptedLLM(obliging_model)
@@ -78,7 +78,7 @@ def main() -> None:
     parser = argparse.ArgumentParser(description=(__doc__ or "").split("\n", maxsplit=1)[0])
     parser.add_argument("--seed", type=int, default=0, help="the first seed")
     parser.add_argument("--seeds", type=int, default=10, help="independent runs, each with its own jobs")
-    parser.add_argument("--jobs", type=int, default=32, help="jobs a run")
+    parser.add_argument("--jobs", type=int, default=32, help="jobs per run")
     options = parser.parse_args()
     if options.seed < 0 or options.seeds < 2 or options.jobs < 4:
         parser.error("--seed is at least 0, --seeds at least 2 for an interval, --jobs at least 4 for four blocks")
@@ -90,7 +90,7 @@ def main() -> None:
         runs = {arm: [clerk(jobs, s, options.jobs, arm=arm) for s in seeds] for arm in ("alone", "prompt", "both")}
     done = {arm: np.array([outcomes for outcomes, _ in of_arm], dtype=float) for arm, of_arm in runs.items()}
     print(f"jobs done, {len(seeds)} runs from seed {options.seed}, the same jobs in every column")
-    print(f"the scripted model follows an example that it can follow with probability {FOLLOWS}")
+    print(f"the scripted model follows an applicable example with probability {FOLLOWS}")
     print("jobs    alone   prompt   both   both - alone, paired by run")
     for block in np.array_split(np.arange(options.jobs), 4):
         alone, prompt, both = (done[arm][:, block].mean(axis=1) for arm in runs)

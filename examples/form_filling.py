@@ -1,9 +1,9 @@
-"""A web agent fills in insurance claims, and gets better with every session.
+"""A web agent fills in insurance claims, and improves from session to session.
 
-The site is a small one, simulated below: pages as text, with ids and URLs that change from claim to claim, validation
-errors that show at once, and mistakes that nobody sees before the claim is refused. The only reward is 1 for an
-accepted claim, at the end. The model is a script with plausible habits, most of them wrong on this site; it is read by
-label, as a real one is, and knows nothing of past sessions. Whatever is learned is learned by `JitRL` from its memory.
+The file simulates a small site: pages as text, with ids and URLs that change from claim to claim, validation errors
+that appear immediately, and mistakes that appear only when the claim is refused. The only reward is 1 at the end for an
+accepted claim. The model is a script with plausible habits, most of them wrong on this site. It is read by label, as a
+real model is, and has no record of past sessions, so all learning comes from `JitRL` and its memory.
 
 Run: python examples/form_filling.py [--seed 0] [--seeds 10] [--sessions 48]
 """
@@ -29,13 +29,13 @@ PAPERS = ("attach the invoice", "attach the police report", "attach a photo")
 PAYOUTS = ("pay to a new account", "pay to the account on file")
 SUBMITS = ("submit", "save the draft, then submit")
 
-# What each kind of claim shows, and the paper that its department insists on. The agent sees the words only.
+# For each kind of claim: its words, and the paper that its department requires. The agent sees only the words.
 KINDS = {
     "theft": ("stolen goods burglary lock forced police informed home contents department", PAPERS[1]),
     "glass": ("cracked windscreen stone chip motorway garage repair motor department", PAPERS[2]),
     "travel": ("flight cancelled hotel night missed connection luggage travel department", PAPERS[0]),
 }
-# How much the model likes an action, in nats, whatever the page: its habits.
+# The model's logit for an action, in nats, independent of the page.
 HABITS = {DATES[0]: 1.0, DATES[1]: 0.5, PAPERS[0]: 0.5, PAYOUTS[0]: 1.0, SUBMITS[0]: 0.5}
 
 
@@ -53,12 +53,12 @@ class ClaimSite:
 
     @property
     def actions(self) -> tuple[str, ...]:
-        """What can be done on this page."""
+        """The admissible actions of this page."""
         return (DATES, PAPERS, PAYOUTS, SUBMITS)[self.page]
 
     @property
     def state(self) -> str:
-        """What the agent sees."""
+        """The page as text."""
         path, title = (
             ("date", "When did it happen? Enter the day of the loss."),
             ("papers", f"Supporting papers: {KINDS[self.kind][0]}. Add what proves your loss, max 10 MB."),
@@ -76,10 +76,10 @@ class ClaimSite:
         self.error = ""
         if action in SUBMITS:
             self.done = True
-            saved = action == SUBMITS[1]  # else the site drops the attachment, and says nothing
+            saved = action == SUBMITS[1]  # else the site drops the attachment without an error
             return float(saved and self.papers == KINDS[self.kind][1])
         if action in PAPERS:
-            self.papers = action  # the form takes any file; the department looks at it later
+            self.papers = action  # the form accepts any file; the department checks it later
         elif action in (DATES[0], DATES[1]):
             self.error = f"Error {self.number % 7 + 400}: this date is not valid, please correct the highlighted field."
         elif action == PAYOUTS[0]:
@@ -90,7 +90,7 @@ class ClaimSite:
 
 
 def habitual_model(request: CompletionRequest) -> dict[str, float]:
-    """Answer with a logprob for each letter of the menu, by habit; a model that reads an error doubts its habit."""
+    """Answer with a logprob for each letter of the menu, by habit; an error in the prompt halves the logits."""
     prompt = request.messages[-1].content
     certainty = 0.5 if "Error" in prompt else 1.0
     menu = re.findall(r"^([A-Z])\) (.+)$", prompt, re.MULTILINE)
@@ -100,7 +100,7 @@ def habitual_model(request: CompletionRequest) -> dict[str, float]:
 
 
 def work(seed: int, n_sessions: int, *, learn: bool) -> tuple[list[float], Decision]:
-    """Work through `n_sessions` claims; return what each earned, and a decision on the papers of one more."""
+    """Fill in `n_sessions` claims; return their rewards, and a decision on the papers of one more."""
     encoder = TokenEncoder(masks=ALL_MASKS, urls=UrlRules())  # /claims/edit/4711 and /claims/edit/90210 are one page
     earned = []
     with Memory.open(":memory:", encoder=encoder) as memory, Sync(LabelReader(ScriptedLLM(habitual_model))) as model:
@@ -124,7 +124,7 @@ def main() -> None:
     parser = argparse.ArgumentParser(description=(__doc__ or "").split("\n", maxsplit=1)[0])
     parser.add_argument("--seed", type=int, default=0, help="the first seed")
     parser.add_argument("--seeds", type=int, default=10, help="independent runs, each with its own claims")
-    parser.add_argument("--sessions", type=int, default=48, help="claims a run")
+    parser.add_argument("--sessions", type=int, default=48, help="claims per run")
     options = parser.parse_args()
     if options.seed < 0 or options.seeds < 2 or options.sessions < 4:
         parser.error("--seed is at least 0, --seeds at least 2 for an interval, --sessions at least 4 for four blocks")
@@ -138,7 +138,7 @@ def main() -> None:
         difference = mean_interval((memory - alone)[:, block].mean(axis=1))
         span = f"{block[0] + 1}-{block[-1] + 1}"
         print(f"{span:<10} {alone[:, block].mean():>6.2f}   {memory[:, block].mean():>6.2f}   {difference}")
-    print(f"\nWhat the first run has learned about a theft claim's papers:\n\n{runs[0][1].explain()}")
+    print(f"\nA decision of the first run about a theft claim's papers:\n\n{runs[0][1].explain()}")
 
 
 if __name__ == "__main__":

@@ -1,10 +1,10 @@
-"""A support desk learns to triage tickets from a person who picks among its answers.
+"""A support desk learns to triage tickets from a person's choices among its answers.
 
-The desk is a small one, simulated below: tickets in words, with numbers that are never the same twice; six queues.
-Which queue a ticket belongs to is the house's own rule, which no model knows. The agent draws three queues from its
-policy and shows them in shuffled order; the person on duty picks the best, and slips now and then. The choice is stored
-as feedback: the picked queue gains, the others lose. What is counted is whether the agent's first draw, which it would
-have sent without asking, was right. A second person only gives that first draw a thumb up or down.
+The file simulates a small desk: tickets in words, whose numbers never repeat, and six queues. The company's own rules
+assign a queue to each ticket, and no model knows them. The agent draws three queues from its policy and shows them in
+shuffled order; the person on duty chooses the best, with occasional mistakes. The choice is stored as feedback: the
+chosen queue gains, the others lose. The score counts correct first draws, which the agent would have sent without a
+question. In the arm `thumbs` a person only gives that first draw a thumb up or down.
 
 Run: python examples/human_choices.py [--seed 0] [--seeds 10] [--tickets 80]
 """
@@ -26,10 +26,10 @@ from seasoned.types import Choice, Thumbs
 
 TASK = "Send the ticket to the right queue."
 QUEUES = ("first line", "billing", "hardware", "network", "accounts", "legal")
-SHOWN = 3  # queues that the person sees
-SLIPS = 0.1  # how often the person picks, or judges, without looking
+SHOWN = 3  # queues shown to the person
+SLIPS = 0.1  # the probability that the person chooses, or judges, at random
 
-# What each kind of ticket says, and the house's rule for it, hidden from the agent.
+# For each kind of ticket: its text, and its queue by the company's rules, hidden from the agent.
 KINDS = {
     "printer": ("printer {a} on floor {b} shows a paper jam, the tray is empty, toner was changed", "network"),
     "invoice": ("invoice {a} names our old address, bookkeeping needs it again before day {b}", "legal"),
@@ -37,12 +37,12 @@ KINDS = {
     "leaver": ("colleague number {a} leaves in {b} days, please close every account and forward the mail", "billing"),
     "slow": ("the shared drive takes {a} seconds to open a folder, all {b} of us in the office see it", "accounts"),
 }
-# How much the model likes a queue, in nats, whatever the ticket says: its habits.
+# The model's logit for a queue, in nats, independent of the ticket.
 HABITS = {"first line": 1.5, "hardware": 0.5, "network": 0.5}
 
 
 def ticket(rng: np.random.Generator) -> tuple[str, str]:
-    """Return what a ticket says, and the queue that it belongs to."""
+    """Return the text of a ticket, and its right queue."""
     words, queue = KINDS[str(rng.choice(list(KINDS)))]
     return words.format(a=rng.integers(100, 9999), b=rng.integers(2, 60)), queue
 
@@ -56,7 +56,7 @@ def habitual_model(request: CompletionRequest) -> dict[str, float]:
 
 
 def answers(decision: Decision, rng: np.random.Generator) -> tuple[str, ...]:
-    """Return different queues drawn from the policy, the first as the agent would have sent it, in shuffled order."""
+    """Return the chosen queue and others drawn from the policy, in shuffled order."""
     others = [queue for queue in decision.probs if queue != decision.action]
     weights = np.array([decision.probs[queue] for queue in others]) + 1e-9
     drawn = rng.choice(others, size=SHOWN - 1, replace=False, p=weights / weights.sum())
@@ -64,7 +64,7 @@ def answers(decision: Decision, rng: np.random.Generator) -> tuple[str, ...]:
 
 
 def duty(seed: int, n_tickets: int, *, arm: str) -> tuple[list[bool], Decision]:
-    """Triage `n_tickets`; return which first draws were right, and a decision on a badge afterwards."""
+    """Triage `n_tickets`; return for each whether the first draw was right, and a decision on a badge afterwards."""
     right: list[bool] = []
     encoder = TokenEncoder(masks=ALL_MASKS)
     with Memory.open(":memory:", encoder=encoder) as memory, Sync(LabelReader(ScriptedLLM(habitual_model))) as model:
@@ -80,7 +80,7 @@ def duty(seed: int, n_tickets: int, *, arm: str) -> tuple[list[bool], Decision]:
             if arm == "choices":
                 shown = answers(decision, rng)
                 picked = rng.integers(SHOWN) if slips else (shown.index(queue) if queue in shown else None)
-                if picked is not None:  # nothing to pick: the person sends it on by hand, and says nothing
+                if picked is not None:  # else the right queue is not shown, and the person gives no feedback
                     memory.feedback(episode_id, Choice(shown, int(picked)), author="on duty", id=f"on-{episode_id}")
             elif arm == "thumbs":
                 up = bool(rng.random() < 0.5) if slips else right[-1]
@@ -94,7 +94,7 @@ def main() -> None:
     parser = argparse.ArgumentParser(description=(__doc__ or "").split("\n", maxsplit=1)[0])
     parser.add_argument("--seed", type=int, default=0, help="the first seed")
     parser.add_argument("--seeds", type=int, default=10, help="independent runs, each with its own tickets")
-    parser.add_argument("--tickets", type=int, default=80, help="tickets a run")
+    parser.add_argument("--tickets", type=int, default=80, help="tickets per run")
     options = parser.parse_args()
     if options.seed < 0 or options.seeds < 2 or options.tickets < 4:
         parser.error("--seed is at least 0, --seeds at least 2 for an interval, --tickets at least 4 for four blocks")
@@ -109,7 +109,7 @@ def main() -> None:
         means = f"{alone.mean():>6.2f}   {thumbs.mean():>6.2f}   {choices.mean():>7.2f}"
         print(f"{span:<9} {means}   {mean_interval(choices - alone)}")
     print(f"\nchoices - thumbs, all tickets: {mean_interval((right['choices'] - right['thumbs']).mean(axis=1))}")
-    print(f"\nWhat the first run has learned about badges:\n\n{runs['choices'][0][1].explain()}")
+    print(f"\nA decision of the first run about a badge:\n\n{runs['choices'][0][1].explain()}")
 
 
 if __name__ == "__main__":

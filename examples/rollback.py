@@ -1,11 +1,10 @@
-"""A deployment agent learns which rollback works for which incident.
+"""A deployment agent learns the right remedy for each kind of incident.
 
-The cluster is a small one, simulated below: incidents described by their symptoms, in words and in numbers that are
-never the same twice; five remedies, each with a hidden rate of success for each kind of incident. What the dashboards
-say at once is the first reward, and it can be wrong: a restart hides a memory leak until the night. The engineer on
-call says so some incidents later, and that feedback corrects the stored reward. The model is a script that restarts
-first and asks later; it is read by label, as a real one is. A run in which nobody gives feedback shows what the
-corrections are worth.
+The file simulates a small cluster: incidents described by their symptoms, in words and in numbers that never repeat,
+and five remedies, each with a hidden success rate for each kind of incident. The first reward is the state of the
+dashboards, and it can be wrong: a restart hides a memory leak until the night. The engineer on call reports this some
+incidents later, and the feedback corrects the stored reward. The model is a script that prefers a restart; it is read
+by label, as a real model is. A run without feedback shows the value of the corrections.
 
 Run: python examples/rollback.py [--seed 0] [--seeds 10] [--incidents 100]
 """
@@ -29,8 +28,8 @@ REMEDIES = ("restart the pods", "roll back the release", "roll back the config",
 FEEDBACK_DELAY = 5  # incidents
 SERVICES = ("checkout", "search", "login", "billing")
 
-# Symptoms, then for each remedy (in the order of REMEDIES) the chance that it solves the incident, and the chance that
-# the dashboards turn green although it did not. The agent sees the symptoms only.
+# Symptoms, then for each remedy (in the order of REMEDIES) the probability that it solves the incident, and the
+# probability that the dashboards turn green although it did not. The agent sees only the symptoms.
 KINDS = {
     "leak": (
         "memory of every pod climbs by {a} MB a minute since deploy {hash}, then OOMKilled, exit code {b}",
@@ -53,18 +52,18 @@ KINDS = {
         (0.2, 0.0, 0.0, 0.0, 0.0),
     ),
 }
-# How much the model likes a remedy, in nats, whatever the symptoms: its habits.
+# The model's logit for a remedy, in nats, independent of the symptoms.
 HABITS = {"restart the pods": 1.5, "roll back the release": 1.0}
 
 
 def incident(rng: np.random.Generator) -> tuple[str, str]:
-    """Return an incident's kind, hidden from the agent, and what the pager says."""
+    """Return an incident's kind, hidden from the agent, and the pager's message."""
     kind = str(rng.choice(list(KINDS)))
     return kind, describe(kind, rng)
 
 
 def describe(kind: str, rng: np.random.Generator) -> str:
-    """Return what the pager says about an incident of this kind."""
+    """Return the pager's message about an incident of this kind."""
     symptoms = KINDS[kind][0].format(a=rng.integers(10, 900), b=rng.integers(2, 400), hash=rng.bytes(5).hex())
     minute = f"2026-03-{rng.integers(10, 29)} 03:{rng.integers(10, 60)}"
     return f"incident at {minute}, service {rng.choice(SERVICES)}: {symptoms}"
@@ -87,9 +86,9 @@ def habitual_model(request: CompletionRequest) -> dict[str, float]:
 
 
 def on_call(seed: int, n_incidents: int, *, arm: str) -> tuple[list[bool], Decision]:
-    """Handle `n_incidents`; return which were solved, and a decision on a memory leak afterwards."""
+    """Handle `n_incidents`; return for each whether it was solved, and a decision on a memory leak afterwards."""
     outcomes: list[bool] = []
-    deceived: list[tuple[int, str]] = []  # (when the engineer notices, episode)
+    deceived: list[tuple[int, str]] = []  # (number of the incident at which the engineer reports it, episode id)
     encoder = TokenEncoder(masks=ALL_MASKS)
     with Memory.open(":memory:", encoder=encoder) as memory, Sync(LabelReader(ScriptedLLM(habitual_model))) as model:
         policy = ModelAlone() if arm == "alone" else JitRL(memory)
@@ -111,11 +110,11 @@ def on_call(seed: int, n_incidents: int, *, arm: str) -> tuple[list[bool], Decis
 
 
 def main() -> None:
-    """Print success in the three arms by block of incidents, and one decision in full."""
+    """Print the success rates of the three arms by block of incidents, and one decision in full."""
     parser = argparse.ArgumentParser(description=(__doc__ or "").split("\n", maxsplit=1)[0])
     parser.add_argument("--seed", type=int, default=0, help="the first seed")
     parser.add_argument("--seeds", type=int, default=10, help="independent runs, each with its own incidents")
-    parser.add_argument("--incidents", type=int, default=100, help="incidents a run")
+    parser.add_argument("--incidents", type=int, default=100, help="incidents per run")
     options = parser.parse_args()
     if options.seed < 0 or options.seeds < 2 or options.incidents < 4:
         parser.error("--seed is at least 0, --seeds at least 2 for an interval, --incidents at least 4 for four blocks")
@@ -123,7 +122,7 @@ def main() -> None:
     runs = {arm: [on_call(s, options.incidents, arm=arm) for s in seeds] for arm in ("alone", "memory", "feedback")}
     solved = {arm: np.array([outcomes for outcomes, _ in of_arm], dtype=float) for arm, of_arm in runs.items()}
     print(f"solved incidents, {len(seeds)} runs from seed {options.seed}, the same incidents in every column")
-    print("`memory` believes the dashboards; `feedback` is memory that the engineer on call corrects")
+    print("`memory` learns from the dashboards; `feedback` also from the corrections of the engineer on call")
     print("incidents   alone   memory   feedback   feedback - alone, paired by run")
     for block in np.array_split(np.arange(options.incidents), 4):
         alone, memory, feedback = (solved[arm][:, block].mean(axis=1) for arm in ("alone", "memory", "feedback"))
@@ -131,7 +130,7 @@ def main() -> None:
         means = f"{alone.mean():>6.2f}   {memory.mean():>6.2f}   {feedback.mean():>8.2f}"
         print(f"{span:<10} {means}   {mean_interval(feedback - alone)}")
     print(f"\nfeedback - memory, all incidents: {mean_interval((solved['feedback'] - solved['memory']).mean(axis=1))}")
-    print(f"\nWhat the first run has learned about memory leaks:\n\n{runs['feedback'][0][1].explain()}")
+    print(f"\nA decision of the first run about a memory leak:\n\n{runs['feedback'][0][1].explain()}")
 
 
 if __name__ == "__main__":
