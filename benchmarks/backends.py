@@ -139,7 +139,7 @@ async def measure(n_states: int, n_votes: int, seed: int, threads: int | None) -
 async def choosing(
     model: LocalScorer, task: str, situations: Sequence[tuple[str, tuple[str, ...]]]
 ) -> dict[str, float]:
-    """What one choice inside the server costs, at shifts of zero."""
+    """The cost of one choice inside the server, at shifts of zero."""
     chooser, usage, began = BiasChooser(model), Usage(), time.perf_counter()
     for number, (state, actions) in enumerate(situations):
         usage += (await chooser.choose(state, task, actions, dict.fromkeys(actions, 0.0), number)).usage
@@ -163,7 +163,7 @@ def mean(values: Sequence[float]) -> float | None:
 
 
 def cost_table(costs: Mapping[str, Mapping[str, float]]) -> str:
-    """What a decision costs by each way, over the states that it could read; seconds over all of them."""
+    """The cost of a decision by each way, over the states that it could read; seconds over all of them."""
     columns = ("n", "failed", "calls", "prompt_tokens", "completion_tokens", "elapsed_s")
     lines = [f"{'a decision':<26}" + "".join(f"{column:>19}" for column in columns)]
     lines += [f"{name:<26}" + "".join(f"{cost[column]:>19.4g}" for column in columns) for name, cost in costs.items()]

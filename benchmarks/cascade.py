@@ -49,7 +49,7 @@ NEVER = 1e-9
 
 
 class Guided:
-    """A game beside its twin, of which TextWorld says what would win it from here."""
+    """A game and a copy of it, for which TextWorld's solver returns the winning action."""
 
     def __init__(self, challenge: str, options: dict[str, Any], max_steps: int) -> None:
         self._played = TextWorldEnv(challenge, seed=SEED, max_steps=max_steps, exclude=EXCLUDE, **options)
@@ -151,12 +151,12 @@ async def run(
 
 
 def usd(results: Sequence[EpisodeResult]) -> float:
-    """Return what episodes took."""
+    """Return the usage of episodes."""
     return sum(result.usage.cost_usd or 0.0 for result in results)
 
 
 async def compare(label: str, student: PriorReader, options: argparse.Namespace) -> dict[str, Any]:
-    """Play all arms at one game, print and return what was found."""
+    """Play all arms at one game, print and return the figures."""
     challenge, given = GAMES[label]
     game = Guided(challenge, given, options.max_steps)
     ledger, lost, fillings = Ledger(), 0, list[float]()

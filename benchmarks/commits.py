@@ -52,7 +52,7 @@ Times = dict[str, list[float]]
 
 
 def rows_of(episode: Episode) -> Rows:
-    """Return what a bare INSERT writes of an episode."""
+    """Return the rows of an episode for a bare INSERT."""
     return [(i, step.state, step.action, step.reward) for i, step in enumerate(episode.steps)]
 
 
@@ -136,7 +136,7 @@ class Measured:
         self.times: Times = {}
 
     def note(self, name: str, seconds: float) -> None:
-        """Add what an episode took in this round."""
+        """Add the time of an episode in this round."""
         self.times.setdefault(name, []).append(seconds)
 
     def round(self, bare: Bare) -> None:
@@ -157,7 +157,7 @@ class Measured:
         self.memory.search(episodes[0].steps[0].state)
 
     def result(self) -> dict[str, Any]:
-        """Return rates in episodes/s and what of a yardstick's rate is reached, over rounds."""
+        """Return rates in episodes/s and their ratios to the comparison's rate, over rounds."""
         yardsticks = [name for name in ("disk fsync", "bare INSERT") if name in self.times]
         over = {
             f"{ours} over": {

@@ -20,11 +20,11 @@ ACTIONS = tuple(f"click {name}" for name in ("save", "back", "next", "submit", "
 
 
 class EpisodeMaker:
-    """Episodes whose states are families of near-duplicates, 48 to 60 distinct words each, words by Zipf's law.
+    """Episodes with families of near-duplicates as states, 48 to 60 distinct words each, words by Zipf's law.
 
     Args:
         seed: the same seed, the same episodes.
-        repetition: the probability that a step's state was met before, in [0, 1); which one is drawn uniformly.
+        repetition: the probability of a known state at a step, in [0, 1); the state is drawn uniformly.
     """
 
     def __init__(self, seed: int, repetition: float = 0.0) -> None:

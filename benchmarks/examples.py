@@ -55,15 +55,15 @@ HEAD = re.compile(r"^([a-z]+)   +((?:[a-z]+ +)+)([a-z]+) - ([a-z]+), paired by r
 WAYS = {"alone": "none", "top-k": "prompt", "prompt": "prompt", "logits": "logits", "both": "both"}
 PAIRS = (("prompt", "top-k"), ("both", "prompt"), ("both", "logits"), ("prompt", "alone"))
 SEEDS, JOBS = range(50), 32
-SHOWN, SHOWN_TOKENS, SHOWN_CHARS = 3, 800, 400  # at most, of examples, and of one text: what `Examples` has too
+SHOWN, SHOWN_TOKENS, SHOWN_CHARS = 3, 800, 400  # limits of examples, and of one text, as in `Examples`
 EVERY_STEP = 10_000
 
 
 class TopK:
-    """Plain retrieval for an agent: what `PastSuccesses` finds, as alike in goal and state as can be.
+    """Plain retrieval for an agent: the results of `PastSuccesses` with the most similar goal and state.
 
-    It is shown in the words, and the window, in which `Examples` shows its own, so that what is compared is what was
-    chosen. The baseline knows states alone: its own begin with the goal.
+    The format and the window are those of `Examples`, so that only the choice of steps differs. The baseline compares
+    states alone, so its states begin with the goal.
     """
 
     def __init__(self, memory: Memory) -> None:
@@ -116,7 +116,7 @@ class TopK:
 
 
 def filed(jobs: list[FileTasks], seed: int, way: str) -> tuple[list[bool], Usage]:
-    """Let the agent of `filing_agent` do its jobs one way; return which were done, and what was asked."""
+    """Let the agent of `filing_agent` do its jobs one way; return for each whether it was done, and the prompts."""
     done, usage = list[bool](), Usage()
     rng, llm = np.random.default_rng(seed), ScriptedLLM(filing_agent.obliging_model)
     with Memory.open(":memory:", encoder=TokenEncoder(masks=ALL_MASKS)) as memory:

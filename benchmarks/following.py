@@ -62,9 +62,9 @@ async def played(spec: str, n_episodes: int, seed: int) -> tuple[list[Episode], 
 
 
 def best_actions(episodes: list[Episode]) -> tuple[dict[str, frozenset[str]], list[str]]:
-    """Return the best actions by state, of what was seen, and the states of the shortest way in order.
+    """Return the best actions by state, from the observed transitions, and the states of the shortest way in order.
 
-    The text says where one is; what the same action led to at the same text last is what it leads to.
+    A text identifies a state. The successor of a state and an action is the last observed one.
     """
     leads: dict[tuple[str, str], tuple[str | None, float]] = {}
     for episode in episodes:

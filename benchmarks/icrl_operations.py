@@ -74,7 +74,7 @@ def clocked_many(call: Any, items: Any) -> dict[str, list[float]]:
 
 
 def sync_s(folder: Path) -> list[float]:
-    """Return what the disk takes to sync as many bytes as one of our commits writes."""
+    """Return the seconds in which the disk syncs as many bytes as one of our commits writes."""
     descriptor = os.open(folder / "sync", os.O_CREAT | os.O_WRONLY)
     try:
         return [
@@ -129,7 +129,7 @@ def ours(data: dict[str, Any], store: Path, *, make: bool) -> dict[str, Any]:
 
 
 def make_model(data: dict[str, Any], folder: Path) -> None:
-    """Write a sentence transformer of the shape of all-MiniLM-L6-v2 whose vocabulary has every word of the data."""
+    """Write a sentence transformer of the shape of all-MiniLM-L6-v2, with every word of the data in its vocabulary."""
     import torch
     from transformers import BertConfig, BertModel, BertTokenizerFast
 
@@ -151,11 +151,11 @@ def peer(data: dict[str, Any], store: Path, *, make: bool, kind: str) -> dict[st
     from icrl.embedder import HashEmbedder, SentenceTransformerEmbedder
     from icrl.models import Step, Trajectory
 
-    debug._LOG_PATH = os.devnull  # its debug log is no part of what is measured
+    debug._LOG_PATH = os.devnull  # its debug log is not measured
     if kind == "hash":
         embedder = HashEmbedder()
     else:
-        model = store.with_name("model")  # beside every copy of the store
+        model = store.with_name("model")  # in the folder of every copy of the store
         if make:
             make_model(data, model)
         embedder = SentenceTransformerEmbedder(model_name=str(model))
@@ -221,7 +221,7 @@ def in_child(python: str, side: str, data: Path, store: Path, *, make: bool = Fa
 
 
 def installed(python: str) -> dict[str, Any]:
-    """Return the version of the peer and what its environment takes on disk, in bytes."""
+    """Return the version of the peer and the size of its environment on disk, in bytes."""
     code = (
         "import importlib.metadata, sysconfig\n"
         "print(importlib.metadata.version('icrl-py'), sysconfig.get_paths()['purelib'])"

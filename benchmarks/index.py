@@ -93,7 +93,7 @@ def grown_bytes(kernel: str, sets: tuple[Any, ...]) -> int:
 
 
 def adding(sets: Sets, kernel: str) -> Figures:
-    """Return what it costs to add all at once, in batches as a store gives them, and one by one at the end."""
+    """Return the cost of adding all at once, in batches as a store adds them, and one by one at the end."""
     n = len(sets)
     at_once = arrays(sets, 0, n)
     open_s, _ = timed_s(JaccardIndex(kernel).add_arrays, *at_once)
@@ -132,7 +132,7 @@ def _built(kernel: str, sets: tuple[Any, ...]) -> JaccardIndex:
 
 
 def searching(indexes: dict[str, JaccardIndex], cases: list[tuple[str, Queries, float]]) -> Figures:
-    """Return what searches take; stop where the kernels differ."""
+    """Return the times of searches; stop if the kernels differ."""
     figures: Figures = {}
     print(HEADER)
     for case, queries, threshold in cases:
@@ -178,7 +178,7 @@ def one_family(n: int, options: argparse.Namespace) -> Figures:
 
 
 def compare(sets: Sets, queries: Queries, indexes: dict[str, JaccardIndex], options: argparse.Namespace) -> Figures:
-    """Ask the peers and the index in turn; print how many times longer the peers take, and what they find."""
+    """Query the peers and the index in turn; print the ratios of their times, and their recall."""
     index = indexes[options.kernels[-1]]
     wanted = [(tokens, {i for i, _ in search(index, tokens, THRESHOLD)}) for tokens in queries]
     results: Figures = {}

@@ -16,7 +16,7 @@ Answers = Callable[[list[int]], list[int]]
 """The positions of the sets found for a query, best first."""
 
 Peer = tuple[str, Answers, float, bool]
-"""A name, what answers, how long building it took in seconds, and whether it is exact."""
+"""A name, its search function, its build time in seconds, and whether it is exact."""
 
 _N_BITS = 1024
 _EXPANSIONS = (16, 32, 64, 128, 256, 512)
@@ -24,7 +24,7 @@ _RECALL = 0.99
 
 
 def peers(sets: Sets, k: int, threshold: float, wanted: list[tuple[list[int], set[int]]]) -> Iterator[Peer]:
-    """Build each peer in turn. `wanted` are queries and what is right, to set a recall by."""
+    """Build each peer in turn. `wanted` are queries and their exact answers, from which the recall is set."""
     stored = [frozenset(tokens.tolist()) for tokens in sets]
     yield "scan of Python sets", lambda tokens: _scan(stored, frozenset(tokens), k, threshold), 0.0, True
     texts = [" ".join(map(str, tokens.tolist())) for tokens in sets]
@@ -59,7 +59,7 @@ def _split_and_scan(texts: list[str], tokens: list[int], k: int, threshold: floa
 
 
 def _usearch(sets: Sets, k: int, threshold: float, wanted: list[tuple[list[int], set[int]]]) -> tuple[str, Answers]:
-    """Build an HNSW graph over the sets as bits; search as little as finds 0.99 of what is wanted."""
+    """Build an HNSW graph over the sets as bits; use the lowest expansion with a recall of 0.99."""
     from usearch.index import Index, MetricKind, ScalarKind  # type: ignore[import-not-found,unused-ignore]
 
     def packed(tokens: Any) -> Any:

@@ -38,7 +38,7 @@ MAX_GROWTH = 3.0
 
 
 def make_store(folder: Path, n: int, seed: int) -> tuple[Path, dict[str, Any]]:
-    """Make the store, or find the one that was made; return its path and what making it took."""
+    """Build the store, or find an earlier one; return its path and the build time."""
     path = folder / f"opening-{n}-{seed}-v{SCHEMA_VERSION}.db"
     notes = path.with_suffix(".json")
     if not notes.exists():
@@ -114,7 +114,7 @@ def write(path: Path, seed: int) -> None:
             (episode,) = maker.episodes(1)
             steps = episode.steps
             memory.add(type(episode)(f"fresh {number}", steps, id=f"fresh-{number}"))
-            time.sleep(0.01)  # what the disk still does for the commit is not the reader's
+            time.sleep(0.01)  # exclude the disk's remaining work for the commit
             print(json.dumps(steps[-1].state), flush=True)
 
 
@@ -180,7 +180,7 @@ def main() -> None:
     sizes = {str(n): measure(n, options) for n in options.states}
     most = sizes[str(max(options.states))]
     least = sizes[str(min(options.states))]
-    # What a commit costs the next query here, beyond what a query costs.
+    # The additional time of the first query after a commit.
     growth = most["after_commit_s"]["median"] / least["after_commit_s"]["median"]
     bytes_a_token = most["bytes_a_state"]["median"] / most["tokens_a_state"]
     reached = {

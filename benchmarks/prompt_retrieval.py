@@ -65,7 +65,7 @@ class World:
         return self.goals[int(self.rng.integers(GOALS))]
 
     def query(self, *, full: bool) -> ExampleQuery:
-        """Return a query like what is stored."""
+        """Return a query similar to the stored texts."""
         observation = self._one(self._families)
         if not full:
             return ExampleQuery(self.goal(), observation=observation)

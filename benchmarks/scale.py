@@ -51,7 +51,7 @@ MEASURED_NAMESPACES, MEASURED_STEPS = 100, 500
 
 
 class GrowingMaker(EpisodeMaker):
-    """Episodes of one namespace, whose step n meets a new state with the probability that Heaps' law leaves it."""
+    """Episodes of one namespace; step n visits a new state with the probability by Heaps' law."""
 
     def __init__(self, seed: int, growth: Growth) -> None:
         super().__init__(seed, 0.5)  # any repetition: `again` decides
@@ -183,7 +183,7 @@ def index_bytes(seed: int) -> dict[str, float]:
 
 
 def textworld_growth(episodes: int) -> dict[str, Any]:
-    """Return what random play of a cooking game meets: the law that fits it, by least squares of the logarithms."""
+    """Return the growth of states in random play of a cooking game: a law fitted by least squares of the logarithms."""
     from seasoned.envs import open_env
     from seasoned.sync import Sync
 
@@ -206,7 +206,7 @@ def textworld_growth(episodes: int) -> dict[str, Any]:
 
 
 def simulate(folder: Path, wanted: Iterable[str], constants: dict[str, Any], seed: int) -> list[dict[str, Any]]:
-    """Make stores, and set what was predicted beside what is measured."""
+    """Build stores, and compare predictions with measurements."""
     rows = []
     print(f"\n{'steps':>9}{'namespaces':>12}{'':>17}{'predicted':>14}{'measured':>14}{'error':>8}")
     for one in wanted:

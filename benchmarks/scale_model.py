@@ -36,7 +36,7 @@ class Growth:
 
 @dataclass(frozen=True, slots=True)
 class Shape:
-    """What a store holds, as counts over all of its namespaces."""
+    """The content of a store, as counts over all of its namespaces."""
 
     namespace: float
     episode: float
@@ -80,7 +80,7 @@ def _read_off(points: dict[int, int], x: float) -> float:
 
 
 def predict_bytes(shape: Shape, bytes_each: dict[str, float]) -> float:
-    """Return the bytes on disk: a sum over what is counted."""
+    """Return the bytes on disk: a sum over the counts."""
     return math.fsum(getattr(shape, kind) * each for kind, each in bytes_each.items())
 
 

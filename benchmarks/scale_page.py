@@ -168,7 +168,7 @@ def write_page(result: dict[str, Any]) -> None:
 
 
 def check_page() -> str | None:
-    """Return what is wrong with the page, if anything."""
+    """Return the differences between page and results, if any."""
     if PAGE.read_text() == _with(render(json.loads(RESULT.read_text()))):
         return None
     return f"{PAGE} does not hold the figures of {RESULT}. Run: python benchmarks/scale.py --write"

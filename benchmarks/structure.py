@@ -27,7 +27,7 @@ def name_of(path, root):
 
 
 def imports_of(tree, name, is_package, names):
-    """Return the modules of the package that a module imports, wherever the import stands."""
+    """Return the modules of the package that a module imports, at any place in it."""
     package = name if is_package else name.rpartition(".")[0]
     found = set()
     for node in ast.walk(tree):

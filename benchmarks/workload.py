@@ -71,7 +71,7 @@ def word_of(index: int) -> str:
 
 
 def timed_s(call: Any, *arguments: Any, **settings: Any) -> tuple[float, Any]:
-    """Return how long a call took, in seconds, and what it returned."""
+    """Return the duration of a call in seconds, and its result."""
     began = time.perf_counter()
     result = call(*arguments, **settings)
     return time.perf_counter() - began, result
