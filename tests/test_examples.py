@@ -1,4 +1,4 @@
-"""The worked examples run offline, say the same thing twice, and show a gain that is none of chance."""
+"""The worked examples run offline, print the same output for the same seed, and show a gain beyond chance."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ SIZES = {
     "coding_agent.py": "--issues",
     "filing_agent.py": "--jobs",
 }
-# A shorter run from a seed whose first run has learned enough to say; the whole one is among the slow tests.
+# Shorter runs, with seeds at which the first run shows an effect; the full runs are among the slow tests.
 SHORT = {
     "form_filling.py": ("--sessions", "32"),
     "rollback.py": ("--incidents", "60"),
@@ -42,7 +42,7 @@ ROW = re.compile(r"^(\d+)-(\d+) +([\d. ]+?) +([-+]\d\.\d+) \[([-+]\d\.\d+), ([-+
 
 
 def scripts(*, slow: tuple[str, ...] = ()) -> list[Any]:
-    """Every example, some of them among the slow tests."""
+    """Return every example, with those in `slow` marked as slow tests."""
     return [pytest.param(name, marks=[pytest.mark.slow] if name in slow else []) for name in SIZES]
 
 
@@ -84,7 +84,7 @@ def output(script: str, options: dict[str, tuple[str, ...]]) -> str:
     return run(script, *options[script])
 
 
-def test_memory_helps_and_helps_more_with_experience(output: str) -> None:
+def test_gain_is_positive_at_the_end_and_grows(output: str) -> None:
     rows = [match.groups() for match in ROW.finditer(output)]
     assert len(rows) == 4
     assert [int(row[0]) for row in rows[1:]] == [int(row[1]) + 1 for row in rows[:-1]]
@@ -129,7 +129,7 @@ def test_same_seed_same_output(script: str) -> None:
 
 
 @pytest.mark.parametrize("script", SIZES)
-def test_a_run_too_small_for_an_interval_or_four_blocks_is_refused_before_it_begins(
+def test_too_few_seeds_or_episodes_are_refused(
     script: str, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
     example = loaded(script)
@@ -137,20 +137,20 @@ def test_a_run_too_small_for_an_interval_or_four_blocks_is_refused_before_it_beg
         monkeypatch.setattr(sys, "argv", [script, *options])
         with pytest.raises(SystemExit) as ended:
             example.main()
-        told = capsys.readouterr()
-        assert (ended.value.code, told.out) == (2, "")
-        assert "--seeds at least 2 for an interval" in told.err
-        assert f"{SIZES[script]} at least 4 for four blocks" in told.err
+        output = capsys.readouterr()
+        assert (ended.value.code, output.out) == (2, "")
+        assert "--seeds at least 2 for an interval" in output.err
+        assert f"{SIZES[script]} at least 4 for four blocks" in output.err
 
 
 @pytest.mark.parametrize(("people", "kind"), [("human_choices.py", "choices"), ("edits.py", "edits")])
-def test_what_people_say_is_worth_more_than_thumbs(people: str, kind: str, options: dict[str, tuple[str, ...]]) -> None:
+def test_choices_and_edits_gain_more_than_thumbs(people: str, kind: str, options: dict[str, tuple[str, ...]]) -> None:
     found = re.search(rf"^{kind} - thumbs.*\[([-+]\d\.\d+), ", run(people, *options[people]), re.MULTILINE)
     assert found is not None
     assert float(found[1]) > 0.0
 
 
-def test_a_review_is_worth_more_than_tests_that_were_really_run(options: dict[str, tuple[str, ...]]) -> None:
+def test_reviews_gain_more_than_tests_alone(options: dict[str, tuple[str, ...]]) -> None:
     output = run("coding_agent.py", *options["coding_agent.py"])
     found = re.search(r"^review - tests.*\[([-+]\d\.\d+), ", output, re.MULTILINE)
     assert found is not None
@@ -158,18 +158,18 @@ def test_a_review_is_worth_more_than_tests_that_were_really_run(options: dict[st
     assert "12 patches were tested in their own processes" in output, "each patch once"
 
 
-def test_files_are_really_filed_and_the_prompt_shows_what_worked() -> None:
+def test_filing_agent_completes_jobs_and_shows_examples_with_returns() -> None:
     output = run("filing_agent.py", "--seeds", "2", "--jobs", "4")
     shares = [float(share) for *_, arms, _, _, _, _ in ROW.findall(output) for share in arms.split()]
     assert len(shares) == 12
     assert 0.0 < sum(shares) < 12.0
     prompt = output[output.index("last prompt:") :]
-    worked = re.search(r"^Example 1, which earned (\S+) from there:\n(?:.+\n)*?Action: ", prompt, re.MULTILINE)
-    assert worked is not None
-    assert float(worked[1]) > 0.0
+    example = re.search(r"^Example 1, which earned (\S+) from there:\n(?:.+\n)*?Action: ", prompt, re.MULTILINE)
+    assert example is not None
+    assert float(example[1]) > 0.0
 
 
-def test_jobs_on_files_are_done_once_the_prompt_shows_how() -> None:
+def test_filing_agent_learns_config_jobs_from_examples() -> None:
     example = loaded("filing_agent.py")
     with ExitStack() as stack:
         jobs = [FileTasks("config", seed=seed, max_steps=example.COMMANDS) for seed in range(example.VARIANTS)]
@@ -177,10 +177,10 @@ def test_jobs_on_files_are_done_once_the_prompt_shows_how() -> None:
             stack.enter_context(Sync(job))
         done, prompt = example.clerk(jobs, 0, 16, arm="prompt")
     assert sum(done[8:]) >= sum(done[:8]) + 4, "the curve rises"
-    assert re.search(r"^Action: sed -i", prompt, re.MULTILINE), "by what it reads"
+    assert re.search(r"^Action: sed -i", prompt, re.MULTILINE), "the prompt shows a command"
 
 
-def test_feedback_is_worth_more_than_the_dashboards(options: dict[str, tuple[str, ...]]) -> None:
+def test_feedback_gains_more_than_dashboards_alone(options: dict[str, tuple[str, ...]]) -> None:
     output = run("rollback.py", *options["rollback.py"])
     found = re.search(r"^feedback - memory.*\[([-+]\d\.\d+), ", output, re.MULTILINE)
     assert found is not None
@@ -188,7 +188,7 @@ def test_feedback_is_worth_more_than_the_dashboards(options: dict[str, tuple[str
 
 
 @pytest.mark.slow
-def test_votes_gain_too(options: dict[str, tuple[str, ...]]) -> None:
+def test_votes_gain_over_the_model_alone(options: dict[str, tuple[str, ...]]) -> None:
     output = run("closed_api.py", *options["closed_api.py"])
     found = re.search(r"^votes - alone.*\[([-+]\d\.\d+), ", output, re.MULTILINE)
     assert found is not None
@@ -196,16 +196,16 @@ def test_votes_gain_too(options: dict[str, tuple[str, ...]]) -> None:
 
 
 @pytest.mark.slow
-def test_advice_speaks_of_what_was_seen_and_the_model_s_obedience_is_an_assumption(
-    options: dict[str, tuple[str, ...]],
-) -> None:
+def test_advice_ranks_actions_by_return_and_prints_its_assumptions(options: dict[str, tuple[str, ...]]) -> None:
     output = run("closed_api.py", *options["closed_api.py"])
     lines = re.findall(
         r'^- (prefer|avoid) "(.*)": mean return ([\d.]+) in \d+ tr(?:y|ies)$',
         output[output.index("\nFrom ") :],
         re.MULTILINE,
     )
-    returns = {verb: [float(value) for told, _, value in lines if told == verb] for verb in ("prefer", "avoid")}
+    returns = {
+        verb: [float(value) for line_verb, _, value in lines if line_verb == verb] for verb in ("prefer", "avoid")
+    }
     assert returns["prefer"]
     assert min(returns["prefer"]) > max(returns["avoid"], default=0.0)
     assert re.search(r"follows a preference with probability 0\.\d, heeds a warning with 0\.\d", output)
