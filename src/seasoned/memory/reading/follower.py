@@ -5,12 +5,21 @@ Four terms, used everywhere:
 - The *mark* of a namespace changes with every commit to its derived tables (`stores.base.Version`).
 - The *generation* is the number of the store's connection. Behind a new connection may be a server that lacks commits
   of the old one: everything that was read before is stale.
-- The *epoch* is a counter of the namespace. It moves when rows that a cache may hold were deleted or changed: erasure,
-  pruning, quarantine, a new encoder. Between two epochs, commits only add rows.
+- The *epoch* is a counter of the namespace. It moves when rows that a cache may hold were deleted or changed. Between
+  two epochs, commits only add rows.
 - A *watermark* is the last id, visit or ordinal that a cache has read. It resumes there after commits that only add.
 
 At each query the follower catches up with the version of the snapshot. Each cache then asks its cursor for the change
 since its own last catch-up, and reads nothing, the rows above its watermarks, or everything again.
+
+`advance_epoch` moves the epoch, and nothing else does. Without it the caches of every process keep returning the old
+rows. These operations call it:
+
+- `EpisodeRemover.remove` and `.forget_author` (`retention/deletion.py`): erasure and pruning.
+- `QuarantineWriter` (`writing/quarantine.py`), where `live` of a step changes: a quarantine, its release, and feedback
+  that is revoked or superseded, whose answers are then excluded.
+- `Writer.reindex` (`writing/episode_writer.py`): a new encoder.
+- `transfer/merge.py`, where stored feedback events changed: revoked or superseded in another store.
 """
 
 from __future__ import annotations
@@ -22,7 +31,16 @@ from typing import NamedTuple
 from seasoned.memory.stores.base import Store, Version
 from seasoned.memory.values.corruption import damaged, decode
 
-__all__ = ["Change", "CommitCursor", "CommitFollower", "Position"]
+__all__ = ["Change", "CommitCursor", "CommitFollower", "Position", "advance_epoch"]
+
+
+def advance_epoch(store: Store, namespace_id: int) -> None:
+    """Make every cache of the namespace read everything again, once the transaction of the caller commits.
+
+    Call it in each transaction that deletes or changes rows that a cache may hold. The stores drop their interned ids
+    at the next transaction.
+    """
+    store.execute("UPDATE namespace SET epoch = epoch + 1 WHERE id = ?", (namespace_id,))
 
 
 class Position(NamedTuple):

@@ -11,6 +11,7 @@ from typing import Any
 import numpy as np
 
 from seasoned.canonical_json import canonical_json
+from seasoned.memory.reading.follower import advance_epoch
 from seasoned.memory.stores.base import Store
 from seasoned.memory.stores.sqlite_schema import STEP_BITS
 from seasoned.memory.writing.evidence_views import Deriver
@@ -92,13 +93,14 @@ class EpisodeRemover:
         for view in views:
             self._derive.resum(view, touched.groups)
         self._collect(touched)
+        advance_epoch(self._store, self._ns)
         self._save()
 
     def forget_author(self, author: str) -> int:
         """Remove an author's feedback and notes; return the number of feedback events."""
         numbered = "author = ? AND episode_id IN (SELECT id FROM episode WHERE namespace_id = ? AND ordinal >= 0)"
         self._delete_rows("note", numbered, author, self._ns)
-        self._store.execute("UPDATE namespace SET epoch = epoch + 1 WHERE id = ?", (self._ns,))
+        advance_epoch(self._store, self._ns)
         visits = self._rows("SELECT visit FROM feedback WHERE namespace_id = ? AND author = ?", author)
         self._delete_rows("feedback", "author = ?", author)
         self._derive.rederive(sorted({visit >> STEP_BITS for (visit,) in visits}))

@@ -20,6 +20,7 @@ from seasoned.errors import (
 )
 from seasoned.memory.namespace import NamespaceEntry, list_entries, make_namespace
 from seasoned.memory.pending.inbox import derive_pending
+from seasoned.memory.reading.follower import advance_epoch
 from seasoned.memory.reading.reader import Reader
 from seasoned.memory.stores.atomic_file import check_path, whole_file
 from seasoned.memory.stores.base import Store
@@ -374,8 +375,8 @@ class NamespaceMerger:
             [event.id for event in changed],
         )
         Deriver(self._target, self._ns).rederive(sorted({row[0] for row in rows}))
-        if changed:  # invalidates caches of these events
-            self._target.execute("UPDATE namespace SET epoch = epoch + 1 WHERE id = ?", (self._ns,))
+        if changed:
+            advance_epoch(self._target, self._ns)
         return n_new, len(changed)
 
     def _add_notes(

@@ -11,6 +11,7 @@ from typing import Any
 
 from seasoned.canonical_json import canonical_json
 from seasoned.errors import EpisodeConflictError, InputError, excerpt
+from seasoned.memory.reading.follower import advance_epoch
 from seasoned.memory.stores.base import Store
 from seasoned.memory.stores.sqlite_schema import MAX_STEPS, STEP_BITS
 from seasoned.memory.values.content_hash import digest, episode_record
@@ -214,9 +215,10 @@ class Writer:
         removed["feature_sets"] = removed.get("feature_sets", 0) + len(old_sets)
         removed.pop("tokens", None)
         self._store.execute(
-            "UPDATE namespace SET encoder = ?, tokens = 0, views = 0, epoch = epoch + 1, removed = ? WHERE id = ?",
+            "UPDATE namespace SET encoder = ?, tokens = 0, views = 0, removed = ? WHERE id = ?",
             (self._encoder.identity, canonical_json(removed), self._ns),
         )
+        advance_epoch(self._store, self._ns)
         self._texts.load()
         states = self._rows("SELECT id, text FROM state WHERE namespace_id = ? ORDER BY id")
         sets = self._texts.feature_sets([text for _, text in states])

@@ -6,6 +6,7 @@ from collections.abc import Iterable, Sequence
 from typing import Any
 
 from seasoned.errors import EpisodeConflictError, NotFoundError, excerpt
+from seasoned.memory.reading.follower import advance_epoch
 from seasoned.memory.stores.base import Store
 from seasoned.memory.stores.sqlite_schema import STEP_BITS
 from seasoned.memory.values.selection import Quarantine, Selection
@@ -20,7 +21,7 @@ _EPISODES = f"SELECT ordinal, id, ending, created_at, {', '.join(PROVENANCE)} FR
 
 
 def update_last_visits(store: Store, namespace_id: int, set_ids: Sequence[int]) -> None:
-    """Update the latest live visit of these feature sets, and make every index load again."""
+    """Update the latest live visit of these feature sets."""
     store.execute_in(
         "UPDATE feature_set SET last_visit = (SELECT max(visit) FROM step INDEXED BY step_by_set WHERE live "
         "AND step.namespace_id = feature_set.namespace_id AND step.set_id = feature_set.id) "
@@ -28,7 +29,6 @@ def update_last_visits(store: Store, namespace_id: int, set_ids: Sequence[int]) 
         (namespace_id,),
         set_ids,
     )
-    store.execute("UPDATE namespace SET epoch = epoch + 1 WHERE id = ?", (namespace_id,))
 
 
 class QuarantineWriter:
@@ -170,6 +170,7 @@ class QuarantineWriter:
                     sets.update(row[0] for row in found)
         if moved:
             update_last_visits(self._store, self._ns, sorted(sets))
+            advance_epoch(self._store, self._ns)
         return moved
 
     def _row(self, sql: str, *parameters: object) -> Any:
