@@ -23,10 +23,10 @@ KERNELS = Registry(
 SLACK = 1e-6
 _MAX_REPEATS = 8
 # More candidates than these are first compared by their signatures, which rule out most of those that are much less
-# similar than the best.
+# similar than the best. At a least similarity of `_SIGNATURES_RULE_OUT` or more a share of `_SURVIVING` is left.
 FEW_CANDIDATES = 256
-_TOLD_APART = 0.7
-_SURVIVING = 0.4  # of them
+_SIGNATURES_RULE_OUT = 0.7
+_SURVIVING = 0.4
 # A search that reads more than so many postings asks for very similar sets first.
 _CHEAP_POSTINGS = 40_000
 _BLOCK_COST = 2000.0  # the cost of finding the lists of a block, in postings read
@@ -127,7 +127,7 @@ def _planned(query: Query, least: float, n_rows: int, fixed_cost: float, candida
         read = query.ends[n_read - 1]
         candidates = min(n_rows, n_rows * (read / n_rows) ** m / math.factorial(m))
         compared = candidates * candidate_cost
-        if least >= _TOLD_APART:
+        if least >= _SIGNATURES_RULE_OUT:
             compared = min(compared, candidate_cost * (FEW_CANDIDATES + candidates * _SURVIVING))
         cost = fixed_cost + read + compared
         if cost < best.cost:

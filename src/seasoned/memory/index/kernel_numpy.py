@@ -9,7 +9,7 @@ import numpy.typing as npt
 
 from seasoned.memory.index.blocks import Block, Bools, Ints, Lists, post_by_sorting, ranges
 from seasoned.memory.index.kernel import FEW_CANDIDATES, Match, SearchPlan
-from seasoned.memory.values.ranking import best_first
+from seasoned.memory.values.ranking import best_first, cut_ties, may_precede
 
 __all__ = ["NumpyKernel"]
 
@@ -69,7 +69,7 @@ def _promising(parts: list[Part], plan: SearchPlan, k: int, in_query: Bools) -> 
     last, visit, _ = _best(near, visits[first], ids[first], k, 0.0)[-1]
     if last < plan.least:
         return _where(parts, bounds >= plan.least)
-    return _where(parts, (bounds > last) | ((bounds == last) & (visits >= visit)))
+    return _where(parts, may_precede(bounds, visits, last, visit))
 
 
 def _where(parts: list[Part], chosen: Bools) -> list[Part]:
@@ -235,7 +235,7 @@ def _count(block: Block, plan: SearchPlan) -> Ints:
 
 
 def _jaccard(n: int, sizes: Ints, shared: Ints) -> Floats:
-    """Return the similarity of a set of n to sets of these sizes, which share that much with it."""
+    """Return the Jaccard similarity of a set of n tokens to sets of these sizes, by the numbers of shared tokens."""
     union = n + sizes - shared
     return np.where(union > 0, shared / np.maximum(union, 1), 1.0)
 
@@ -254,16 +254,9 @@ def _kth(near: Floats, k: int) -> float:
 
 
 def _top(near: Floats, visits: Ints, k: int, least: float) -> Ints:
-    """Return where the k best are that are at least so similar, and those that equal the last of them."""
+    """Return the rows of the k best of at least this similarity, and rows that only the id puts after the last one."""
     rows: Ints = np.flatnonzero(near >= max(least, _kth(near, k)))
-    if len(rows) <= k:
-        return rows
-    tied = near[rows] == near[rows].min()
-    wanted = k - int((~tied).sum())
-    last = visits[rows[tied]]
-    cut = np.partition(last, len(last) - wanted)[len(last) - wanted]
-    best: Ints = rows[~tied | (visits[rows] >= cut)]
-    return best
+    return rows if len(rows) <= k else rows[cut_ties(near[rows], visits[rows], k)]
 
 
 def _best(near: Floats, visits: Ints, ids: Ints, k: int, least: float) -> list[Match]:

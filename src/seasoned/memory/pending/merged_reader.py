@@ -40,7 +40,7 @@ class MergedReader(Reader):
         return super().visits_of(steps, task_filter) | self.over.visits_of(steps, task_filter)
 
     def recent_visits(self, set_id: int, limit: int, task_filter: TaskFilter) -> list[int]:
-        """Return the latest live visits to a distinct state, latest first."""
+        """Return the latest live visits to a distinct state, latest first: those in the overlay are later."""
         new = self.over.recent_visits(set_id, limit, task_filter)
         return new if len(new) == limit else new + super().recent_visits(set_id, limit - len(new), task_filter)
 
@@ -120,7 +120,8 @@ def nearest(
     """
     known = [layer.token_of[feature] for layer in layers for feature in features if feature in layer.token_of]
     query = [*tokens, *known]
-    # The last layer first: its visits are later. A state that it holds and does not return has k states before it.
+    # The order of `values.ranking` by insertion: the last layer first, since its visits are later; the sort is stable.
+    # A state that a layer holds and does not return has k states before it.
     best: dict[int, float] = {}
     for layer in reversed(layers):
         if len(layer.index):
