@@ -7,7 +7,7 @@ import functools
 import os
 from collections.abc import Callable, Iterable, Sequence
 from types import TracebackType
-from typing import Any, Concatenate, ParamSpec, Self, TypeVar
+from typing import Any, Concatenate, NamedTuple, ParamSpec, Self, TypeVar
 
 from seasoned.checks import check_text, check_whole
 from seasoned.core import check_gamma
@@ -22,6 +22,7 @@ from seasoned.memory.retrieval.retriever import Retriever
 from seasoned.memory.session import Redact, Session
 from seasoned.memory.stats import MemoryStats, gather_stats
 from seasoned.memory.stores.registry import open_store
+from seasoned.memory.values.corruption import decode
 from seasoned.memory.values.text_limits import check_max_text_bytes
 from seasoned.memory.verify import Verification, verify
 from seasoned.memory.writing.episode_writer import with_id
@@ -46,6 +47,10 @@ def _part(name: str, method: Callable[Concatenate[Any, P], Answer]) -> Callable[
         return method(getattr(self, name), *args, **kwargs)
 
     return call
+
+
+class _Discount(NamedTuple):
+    gamma: float
 
 
 class Memory:
@@ -411,7 +416,7 @@ class Memory:
         sql = "SELECT DISTINCT gamma FROM view WHERE namespace_id = ? AND decay = 1.0 ORDER BY gamma"
         store, namespace_id = self.session.store, self.session.namespace_id
         rows = self.session.read(lambda: store.execute(sql, (namespace_id,)).fetchall())
-        return tuple(float(row[0]) for row in rows)
+        return tuple(float(row.gamma) for row in decode(store.path, rows, _Discount))
 
     def close(self) -> None:
         """Close the store; episodes that this memory left pending are derived first, if that can be done at once."""

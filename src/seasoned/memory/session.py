@@ -12,7 +12,6 @@ from seasoned.memory.namespace import Namespace
 from seasoned.memory.pending.inbox import CachingEncoder, Inbox
 from seasoned.memory.reading.reader import Reader
 from seasoned.memory.stores.base import Store
-from seasoned.memory.values.corruption import decoding
 from seasoned.memory.values.selection import Quarantine, Selection
 from seasoned.memory.values.text_limits import check_size, check_sizes
 from seasoned.memory.writing.episode_writer import Writer
@@ -70,7 +69,7 @@ class Session:
 
         def attempt() -> Answer:
             self.inbox.try_derive()
-            with self.store.snapshot(), decoding(self.store.path):
+            with self.store.snapshot():
                 return query()
 
         return self.store.retrying(attempt)

@@ -8,17 +8,18 @@ import math
 from collections import Counter, defaultdict
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, NamedTuple, TypeVar
 
 import numpy as np
 
 from seasoned.canonical_json import canonical_json
 from seasoned.core import discounted_returns
-from seasoned.errors import IntegrityError, SeasonedError
+from seasoned.errors import IntegrityError
 from seasoned.memory.reading.reader import Reader
 from seasoned.memory.stores.base import Store
 from seasoned.memory.stores.sqlite_schema import COUNTERS, STEP_BITS
 from seasoned.memory.values.content_hash import text_digest
+from seasoned.memory.values.corruption import decode, decode_ints, decode_texts, decoding
 from seasoned.memory.writing.evidence_views import histogram_bin, summed
 from seasoned.memory.writing.exclusions import Exclusions, answers_in_body, feedback_condition
 from seasoned.memory.writing.note_records import check_feedback_note, note_digest, read_notes
@@ -27,6 +28,116 @@ from seasoned.types import ALTERNATIVE, FEEDBACK_KINDS, normalize_action
 __all__ = ["Verification", "verify"]
 
 _TOLERANCE = 1e-9
+_MAX_SUM = 1e150
+"""No sum of rewards is larger: a reward is at most 1e100. The square of a sum is finite."""
+
+_Row = TypeVar("_Row", bound=tuple[Any, ...])
+
+
+class _EpisodeLength(NamedTuple):
+    ordinal: int
+    n_steps: int
+
+
+class _FeedbackNote(NamedTuple):
+    id: str
+    body: str
+    source: str
+    created_at: float
+    revoked_at: float | None
+
+
+class _Live(NamedTuple):
+    live: bool
+
+
+class _Reward(NamedTuple):
+    visit: int
+    reward: float
+    weight: float
+
+
+class _StepState(NamedTuple):
+    visit: int
+    set_id: int
+    state_set_id: int
+    feedback: float
+    live: bool
+
+
+class _LastVisit(NamedTuple):
+    set_id: int
+    visit: int
+
+
+class _KeyedText(NamedTuple):
+    id: int
+    text: str
+    key: bytes
+
+
+class _KeyedTokens(NamedTuple):
+    id: int
+    tokens: bytes
+    key: bytes
+
+
+class _StateRow(NamedTuple):
+    id: int
+    text: str
+    key: bytes
+    set_id: int
+
+
+class _ActionRow(NamedTuple):
+    id: int
+    text: str
+    digest: bytes
+    key_id: int
+    key: bytes
+
+
+class _NumberRange(NamedTuple):
+    lowest: int
+    highest: int
+    n_rows: int
+
+
+class _LiveStep(NamedTuple):
+    visit: int
+    reward: float
+    set_id: int
+    key_id: int
+
+
+class _View(NamedTuple):
+    id: int
+    gamma: float
+    decay: float
+
+
+class _Discount(NamedTuple):
+    gamma: float
+
+
+class _Return(NamedTuple):
+    visit: int
+    return_: float
+
+
+class _Evidence(NamedTuple):
+    set_id: int
+    key_id: int
+    n_steps: int
+    weight: float
+    total: float
+    squares: float
+    ordinal: int
+
+
+class _Mean(NamedTuple):
+    mean: float
+    n_cells: int
 
 
 @dataclass(frozen=True, slots=True)
@@ -62,34 +173,35 @@ class _Check:
             )
 
 
+class _Rows:
+    """Decoded rows of one namespace.
+
+    Raises:
+        IntegrityError: by every method, where a stored value cannot be what was written.
+    """
+
+    def __init__(self, store: Store, namespace_id: int) -> None:
+        self._store = store
+        self._ns = namespace_id
+        self.path = store.path
+
+    def raw(self, sql: str, *parameters: object) -> list[Any]:
+        """Return rows as the driver returned them."""
+        return self._store.execute(sql, (self._ns, *parameters)).fetchall()
+
+    def __call__(self, row_type: type[_Row], sql: str, *parameters: object) -> list[_Row]:
+        """Return rows as NamedTuples."""
+        return decode(self.path, self.raw(sql, *parameters), row_type)
+
+    def ids(self, sql: str) -> set[int]:
+        """Return the ids in the only column; NULL is left out."""
+        return set(decode_ints(self.path, "id", [row for row in self.raw(sql) if row[0] is not None]))
+
+
 def verify(store: Store, namespace_id: int, name: str, features: Callable[[str], frozenset[str]]) -> Verification:
     """Check one namespace inside one snapshot; see `Memory.verify`."""
     check = _Check(store.path)
-    encoder_errors: list[Exception] = []
-
-    def encode(text: str) -> frozenset[str]:
-        try:
-            return features(text)
-        except Exception as error:
-            encoder_errors.append(error)
-            raise
-
-    try:
-        return _verify(check, store, namespace_id, name, encode)
-    except (SeasonedError, ValueError, TypeError, LookupError, ArithmeticError) as error:
-        if isinstance(error, IntegrityError) or error in encoder_errors:
-            raise
-        check(False, f"what is stored breaks the rules ({type(error).__name__}: {str(error)[:300]})")
-        raise
-
-
-def _verify(
-    check: _Check, store: Store, namespace_id: int, name: str, features: Callable[[str], frozenset[str]]
-) -> Verification:
-
-    def rows(sql: str, *parameters: object) -> list[Any]:
-        return store.execute(sql, (namespace_id, *parameters)).fetchall()
-
+    rows = _Rows(store, namespace_id)
     problems = store.problems()
     check(not problems, "; ".join(problems[:3]))
     reader = Reader(store, namespace_id)
@@ -99,7 +211,7 @@ def _verify(
     answers = _excluded_answers(rows, active)
     n_episodes = n_steps = n_waiting = n_folded = last = 0
     live: dict[int, bool] = {}
-    lengths = dict(rows("SELECT ordinal, steps FROM episode WHERE namespace_id = ?"))
+    lengths = dict(rows(_EpisodeLength, "SELECT ordinal, steps FROM episode WHERE namespace_id = ?"))
     steps_of: dict[str, int] = {}
     for ordinal, created_at, content, episode in reader.episodes():
         n_episodes += 1
@@ -119,16 +231,10 @@ def _verify(
         check(ordinal > last, f"episode {episode.id!r} has ordinal {ordinal} after {last}")
         last = ordinal
     check(not lengths, f"{len(lengths)} episodes have numbers that none can have")
-    events = list(reader.events())
-    live_events = [row[0] for row in rows("SELECT live FROM feedback WHERE namespace_id = ? ORDER BY seq")]
-    check(len(live_events) == len(events), f"{len(live_events) - len(events)} feedback events refer to no episode")
-    broken_events = reader.broken_supersessions()
-    check(not broken_events, f"feedback {broken_events[:1]} is superseded by an event that does not fit")
-    for (content, event), is_live in zip(events, live_events, strict=True):
-        counts = event.revoked_at is None and not active.covers_event(event.source, event.created_at)
-        check(is_live == int(counts), f"feedback {event.id!r} counts where it should not, or does not where it should")
-        check(event.digest() == content, f"feedback {event.id!r} differs from its hash")
-        running.update(content + repr((event.revoked_at, event.superseded_by)).encode())
+    n_events = 0
+    for mark in _check_events(check, rows, reader, active):
+        n_events += 1
+        running.update(mark)
     for content, quarantine in quarantines:
         check(quarantine.digest() == content, f"quarantine {quarantine.id!r} differs from its hash")
         running.update(content + repr(quarantine.lifted_at).encode())
@@ -136,30 +242,42 @@ def _verify(
     for mark in _check_notes(check, store, namespace_id, steps_of):
         n_notes += 1
         running.update(mark)
-    gamma = rows("SELECT gamma FROM namespace WHERE id = ?")[0][0]
-    check(isinstance(gamma, float) and 0.0 <= gamma <= 1.0, f"the namespace's gamma is {gamma!r}")
+    discounts = [row.gamma for row in rows(_Discount, "SELECT gamma FROM namespace WHERE id = ?")]
+    check(len(discounts) == 1 and 0.0 <= discounts[0] <= 1.0, f"the namespace's gamma is {discounts}")
     _check_steps(check, rows, n_folded, live)
     n_states, n_sets = _check_texts(check, rows, features)
     _check_references(check, rows)
     n_views = _check_views(check, rows)
     _check_counters(check, rows)
     return Verification(
-        name, running.hexdigest(), n_episodes, n_steps, n_states, n_sets, len(events), n_views, n_waiting, n_notes
+        name, running.hexdigest(), n_episodes, n_steps, n_states, n_sets, n_events, n_views, n_waiting, n_notes
     )
 
 
-_RowQuery = Callable[..., list[Any]]
-
-
-def _excluded_answers(rows: _RowQuery, active: Exclusions) -> set[str]:
+def _excluded_answers(rows: _Rows, active: Exclusions) -> set[str]:
     """Return the answers of feedback that is revoked, or whose source is in quarantine."""
     found: set[str] = set()
-    for note_id, body, source, created_at, revoked_at in rows(
-        f"SELECT id, body, source, created_at, revoked_at FROM note WHERE namespace_id = ? AND {feedback_condition()}"
+    for note in rows(
+        _FeedbackNote,
+        f"SELECT id, body, source, created_at, revoked_at FROM note WHERE namespace_id = ? AND {feedback_condition()}",
     ):
-        if revoked_at is not None or active.covers_event(source, created_at):
-            found.update(answers_in_body(note_id, body))
+        if note.revoked_at is not None or active.covers_event(note.source, note.created_at):
+            found.update(answers_in_body(rows.path, note.id, note.body))
     return found
+
+
+def _check_events(check: _Check, rows: _Rows, reader: Reader, active: Exclusions) -> Iterator[bytes]:
+    """Yield the bytes of each feedback event for the hash."""
+    events = list(reader.events())
+    live_events = rows(_Live, "SELECT live FROM feedback WHERE namespace_id = ? ORDER BY seq")
+    check(len(live_events) == len(events), f"{len(live_events) - len(events)} feedback events refer to no episode")
+    broken_events = reader.broken_supersessions()
+    check(not broken_events, f"feedback {broken_events[:1]} is superseded by an event that does not fit")
+    for (content, event), (is_live,) in zip(events, live_events, strict=True):
+        counts = event.revoked_at is None and not active.covers_event(event.source, event.created_at)
+        check(is_live == int(counts), f"feedback {event.id!r} counts where it should not, or does not where it should")
+        check(event.digest() == content, f"feedback {event.id!r} differs from its hash")
+        yield content + repr((event.revoked_at, event.superseded_by)).encode()
 
 
 def _check_notes(check: _Check, store: Store, namespace_id: int, steps_of: dict[str, int]) -> Iterator[bytes]:
@@ -169,20 +287,23 @@ def _check_notes(check: _Check, store: Store, namespace_id: int, steps_of: dict[
         there = note.episode_id in steps_of and (note.step is None or note.step < steps_of[note.episode_id])
         check(there, f"note {note.id!r} is about an episode or a step that is not there")
         if note.kind in FEEDBACK_KINDS:
-            check_feedback_note(note)
+            with decoding(store.path):
+                check_feedback_note(note)
         yield content + repr(note.revoked_at).encode()
 
 
-def _check_steps(check: _Check, rows: _RowQuery, n_steps: int, live: dict[int, bool]) -> None:
+def _check_steps(check: _Check, rows: _Rows, n_steps: int, live: dict[int, bool]) -> None:
     given: defaultdict[int, list[float]] = defaultdict(list)
     for visit, reward, weight in rows(
-        "SELECT visit, reward, weight FROM feedback WHERE namespace_id = ? AND live ORDER BY seq"
+        _Reward, "SELECT visit, reward, weight FROM feedback WHERE namespace_id = ? AND live ORDER BY seq"
     ):
+        check(abs(reward * weight) <= _MAX_SUM, f"a reward of {reward} times {weight} is too large")
         given[visit].append(reward * weight)
     last: dict[int, int] = {}
     steps = rows(
+        _StepState,
         "SELECT visit, step.set_id, state.set_id, feedback, live FROM step "
-        "JOIN state ON state.namespace_id = step.namespace_id AND state.id = state_id WHERE step.namespace_id = ?"
+        "JOIN state ON state.namespace_id = step.namespace_id AND state.id = state_id WHERE step.namespace_id = ?",
     )
     check(len(steps) == n_steps, f"{len(steps)} steps are stored, the episodes have {n_steps}")
     for visit, set_id, state_set, feedback, is_live in steps:
@@ -192,23 +313,27 @@ def _check_steps(check: _Check, rows: _RowQuery, n_steps: int, live: dict[int, b
             feedback == math.fsum(given[visit]),
             f"{where} carries feedback {feedback}, its events add up to {math.fsum(given[visit])}",
         )
+        check(visit >> STEP_BITS in live, f"{where} is of no episode")
         check(is_live == int(live[visit >> STEP_BITS]), f"{where} is live where its episode is not")
         if is_live:
             last[set_id] = max(last.get(set_id, -1), visit)
-    stored = dict(rows("SELECT id, last_visit FROM feature_set WHERE namespace_id = ? AND last_visit IS NOT NULL"))
-    check(stored == last, "a distinct state's last visit is not the latest step there")
+    last_visits = rows(
+        _LastVisit, "SELECT id, last_visit FROM feature_set WHERE namespace_id = ? AND last_visit IS NOT NULL"
+    )
+    check(dict(last_visits) == last, "a distinct state's last visit is not the latest step there")
 
 
-def _check_texts(check: _Check, rows: _RowQuery, features: Callable[[str], frozenset[str]]) -> tuple[int, int]:
+def _check_texts(check: _Check, rows: _Rows, features: Callable[[str], frozenset[str]]) -> tuple[int, int]:
     tokens: dict[str, int] = {}
-    for id_, text, key in rows("SELECT id, text, digest FROM token WHERE namespace_id = ?"):
+    for id_, text, key in rows(_KeyedText, "SELECT id, text, digest FROM token WHERE namespace_id = ?"):
         check(text_digest(text) == key, f"token {id_} differs from its key")
         tokens[text] = id_
     sets = {}
-    for set_id, members, key in rows("SELECT id, tokens, digest FROM feature_set WHERE namespace_id = ?"):
+    for set_id, members, key in rows(_KeyedTokens, "SELECT id, tokens, digest FROM feature_set WHERE namespace_id = ?"):
         check(text_digest(members) == key, f"feature set {set_id} differs from its key")
+        check(len(members) % 4 == 0, f"feature set {set_id} is cut off")
         sets[set_id] = frozenset(np.frombuffer(members, dtype="<u4").tolist())
-    states = rows("SELECT id, text, digest, set_id FROM state WHERE namespace_id = ?")
+    states = rows(_StateRow, "SELECT id, text, digest, set_id FROM state WHERE namespace_id = ?")
     for state_id, text, key, set_id in states:
         check(text_digest(text) == key, f"state {state_id} differs from its key")
         expected = {tokens.get(feature, -1) for feature in features(text)}
@@ -218,31 +343,28 @@ def _check_texts(check: _Check, rows: _RowQuery, features: Callable[[str], froze
         )
     first: dict[bytes, int] = {}
     for id_, text, digest_, key_id, key in rows(
-        "SELECT id, text, digest, key_id, key_digest FROM action WHERE namespace_id = ? ORDER BY id"
+        _ActionRow, "SELECT id, text, digest, key_id, key_digest FROM action WHERE namespace_id = ? ORDER BY id"
     ):
         check(text_digest(text) == digest_, f"action {id_} differs from its digest")
         right = text_digest(normalize_action(text)) == key and first.setdefault(key, id_) == key_id
         check(right, f"action {id_} has the wrong key")
-    for id_, text, key in rows("SELECT id, logprobs, digest FROM prior WHERE namespace_id = ?"):
+    for id_, text, key in rows(_KeyedText, "SELECT id, logprobs, digest FROM prior WHERE namespace_id = ?"):
         check(text_digest(text) == key, f"prior {id_} differs from its key")
     used = {token for members in sets.values() for token in members}
     check(used == set(tokens.values()), "a token is in no feature set, or a feature set holds one that is not there")
     return len(states), len(sets)
 
 
-def _check_references(check: _Check, rows: _RowQuery) -> None:
+def _check_references(check: _Check, rows: _Rows) -> None:
     """Check that every reference has its row, and every row a reference."""
-
-    def ids(sql: str) -> set[Any]:
-        return {row[0] for row in rows(sql) if row[0] is not None}
-
+    ids = rows.ids
     visits = ids("SELECT DISTINCT visit FROM step WHERE namespace_id = ?")
     check(ids("SELECT DISTINCT visit FROM feedback WHERE namespace_id = ?") <= visits, "feedback refers to no step")
     final = ids("SELECT DISTINCT final_state_id FROM episode WHERE namespace_id = ?")
     for table, column, more in (
         ("state", "state_id", final),
-        ("action", "action_id", set()),
-        ("prior", "prior_id", set()),
+        ("action", "action_id", set[int]()),
+        ("prior", "prior_id", set[int]()),
     ):
         there = ids(f"SELECT id FROM {table} WHERE namespace_id = ?")
         meant = ids(f"SELECT DISTINCT {column} FROM step WHERE namespace_id = ?") | more
@@ -252,13 +374,15 @@ def _check_references(check: _Check, rows: _RowQuery) -> None:
     check(sets == ids("SELECT DISTINCT set_id FROM state WHERE namespace_id = ?"), "a feature set is of no state")
 
 
-def _check_counters(check: _Check, rows: _RowQuery) -> None:
-    *counted, notes, removed = rows(f"SELECT {', '.join(COUNTERS)}, notes, removed FROM namespace WHERE id = ?")[0]
-    gone = json.loads(removed)
-    check(
-        removed == canonical_json(gone) and gone.keys() <= {*COUNTERS, "notes"},
-        f"the namespace says {removed} are gone",
-    )
+def _check_counters(check: _Check, rows: _Rows) -> None:
+    [row] = rows.raw(f"SELECT {', '.join(COUNTERS)}, notes FROM namespace WHERE id = ?")
+    *counted, notes = decode_ints(rows.path, "a counter", [(value,) for value in row])
+    [removed] = decode_texts(rows.path, "removed", rows.raw("SELECT removed FROM namespace WHERE id = ?"))
+    with decoding(rows.path):
+        gone: dict[str, int] = dict(json.loads(removed))
+        decode_ints(rows.path, "a count of removed records", [(value,) for value in gone.values()])
+        right = removed == canonical_json(gone) and gone.keys() <= {*COUNTERS, "notes"}
+    check(right, f"the namespace counts {removed} as removed")
     numbered = (
         ("episode", "ordinal"),
         ("state", "id"),
@@ -272,34 +396,40 @@ def _check_counters(check: _Check, rows: _RowQuery) -> None:
         ("copy", "seq"),
     )
     for (table, column), name, count in zip(numbered, COUNTERS, counted, strict=True):
-        lowest, highest, there = rows(
+        [(lowest, highest, there)] = rows(
+            _NumberRange,
             f"SELECT coalesce(min({column}), 1), coalesce(max({column}), 0), count(*) FROM {table} "
-            f"WHERE namespace_id = ?{' AND ordinal >= 0' if table == 'episode' else ''}"  # without arrivals
-        )[0]
+            f"WHERE namespace_id = ?{' AND ordinal >= 0' if table == 'episode' else ''}",  # without pending episodes
+        )
         check(lowest >= 1 and highest <= count, f"{name} are numbered {lowest} to {highest}, expected 1 to {count}")
         left = count - gone.get(name, 0)
         check(there == left, f"{there} {name} are stored; {count} were numbered and {gone.get(name, 0)} taken away")
-    there = rows(
+    [(there,)] = rows.raw(
         "SELECT count(*) FROM note JOIN episode ON episode.namespace_id = note.namespace_id "
         "AND episode.id = note.episode_id WHERE note.namespace_id = ? AND ordinal >= 0"
-    )[0][0]
+    )
     check(there == notes - gone.get("notes", 0), f"{there} notes are stored; {notes} were counted")
 
 
-def _check_views(check: _Check, rows: _RowQuery) -> int:
+def _check_views(check: _Check, rows: _Rows) -> int:
     steps = rows(
+        _LiveStep,
         "SELECT visit, reward + feedback, set_id, key_id FROM step "
         "JOIN action ON action.namespace_id = step.namespace_id AND action.id = action_id "
-        "WHERE step.namespace_id = ? AND live ORDER BY visit"
+        "WHERE step.namespace_id = ? AND live ORDER BY visit",
     )
     by_episode: defaultdict[int, list[float]] = defaultdict(list)
     for visit, reward, _, _ in steps:
+        check(abs(reward) <= _MAX_SUM, f"a step has the reward {reward}")
         by_episode[visit >> STEP_BITS].append(reward)
-    views = rows("SELECT id, gamma, decay FROM view WHERE namespace_id = ?")
+    views = rows(_View, "SELECT id, gamma, decay FROM view WHERE namespace_id = ?")
     for view_id, gamma, decay in views:
-        returns = np.concatenate([discounted_returns(r, gamma) for r in by_episode.values()]).tolist() if steps else []
-        values = rows("SELECT visit, return_ FROM value WHERE namespace_id = ? AND view_id = ? ORDER BY visit", view_id)
         name = f"the view with gamma {gamma} and decay {decay}"
+        check(0.0 <= gamma <= 1.0 and 0.0 <= decay <= 1.0, f"{name} has a discount or a decay outside [0, 1]")
+        returns = np.concatenate([discounted_returns(r, gamma) for r in by_episode.values()]).tolist() if steps else []
+        values = rows(
+            _Return, "SELECT visit, return_ FROM value WHERE namespace_id = ? AND view_id = ? ORDER BY visit", view_id
+        )
         check(
             values == [(step[0], g) for step, g in zip(steps, returns, strict=True)],
             f"{name} holds other returns than follow",
@@ -310,14 +440,15 @@ def _check_views(check: _Check, rows: _RowQuery) -> int:
         evidence = {
             (row[0], row[1]): row[2:]
             for row in rows(
+                _Evidence,
                 "SELECT set_id, key_id, count, weight, total, squares, ordinal FROM evidence "
                 "WHERE namespace_id = ? AND view_id = ?",
                 view_id,
             )
         }
         binned = Counter(histogram_bin(row[2] / row[1]) for row in evidence.values() if row[1])
-        stored = dict(rows("SELECT mean, count FROM distribution WHERE namespace_id = ? AND view_id = ?", view_id))
-        check(stored == binned, f"{name} counts its mean returns differently")
+        means = rows(_Mean, "SELECT mean, count FROM distribution WHERE namespace_id = ? AND view_id = ?", view_id)
+        check(dict(means) == binned, f"{name} counts its mean returns differently")
         check(evidence.keys() == groups.keys(), f"{name} holds evidence for other actions than were taken")
         for key, group in groups.items():
             count, weight, total, squares, ordinal = evidence[key]

@@ -14,7 +14,7 @@ from seasoned.memory.retention.erasure import Erasure, plan_erasure
 from seasoned.memory.retention.pruning import Budget, Pruning, plan_pruning
 from seasoned.memory.session import Session
 from seasoned.memory.stores.sqlite_schema import STEP_BITS
-from seasoned.memory.values.corruption import decoding
+from seasoned.memory.values.corruption import decode_texts
 from seasoned.memory.values.selection import Quarantine, Selection
 from seasoned.memory.writing.quarantine import QuarantineWriter
 
@@ -95,7 +95,11 @@ class Retention:
             events = self._store.execute(
                 "SELECT id FROM feedback WHERE namespace_id = ? AND revoked_at IS NULL AND NOT live", (self._ns,)
             ).fetchall()
-            return frozenset(row[0] for row in episodes), frozenset(row[0] for row in events)
+            path = self._store.path
+            return (
+                frozenset(decode_texts(path, "episode id", episodes)),
+                frozenset(decode_texts(path, "feedback id", events)),
+            )
 
         return self._session.read(ask)
 
@@ -117,8 +121,7 @@ class Retention:
         now = time.time()
 
         def plan() -> Pruning:
-            with decoding(self._store.path):
-                return plan_pruning(self._store, self._ns, budget, now=now)
+            return plan_pruning(self._store, self._ns, budget, now=now)
 
         tried: list[Pruning] = []
 

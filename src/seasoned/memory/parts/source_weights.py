@@ -10,6 +10,7 @@ from dataclasses import dataclass
 from seasoned.checks import check_number, check_reward, check_text
 from seasoned.errors import NotFoundError, excerpt
 from seasoned.memory.session import Session
+from seasoned.memory.values.corruption import decode_texts
 from seasoned.memory.values.derived_ids import original_event_id
 from seasoned.memory.values.events import Event
 from seasoned.memory.writing.feedback_events import FeedbackWriter
@@ -105,7 +106,8 @@ class SourceWeights:
         live_ids = "SELECT id FROM feedback WHERE namespace_id = ? AND live"
 
         def query() -> tuple[list[Event], set[str]]:
-            live = {row[0] for row in self._store.execute(live_ids, (self._ns,))}
+            rows = self._store.execute(live_ids, (self._ns,)).fetchall()
+            live = set(decode_texts(self._store.path, "feedback id", rows))
             return [event for _, event in self._session.reader.events()], live
 
         events, live = self._session.read(query)

@@ -14,13 +14,13 @@ from seasoned.errors import EncoderMismatchError, IntegrityError
 from seasoned.memory.stores.base import PendingEpisode, Store
 from seasoned.memory.stores.sqlite_schema import MAX_STEPS, STEP_BITS
 from seasoned.memory.values.content_hash import digest, episode_from_line, episode_record
-from seasoned.memory.values.corruption import damaged, decode, decode_columns, decode_ints, decoding
+from seasoned.memory.values.corruption import damaged, decode, decode_columns, decode_ints, decode_texts, decoding
 from seasoned.memory.values.encoder_mismatch import excerpts_at_difference
 from seasoned.memory.values.events import Event
 from seasoned.memory.values.ranking import LATEST_FIRST
 from seasoned.memory.values.selection import Quarantine, Selection
 from seasoned.memory.values.task_filter import TaskFilter
-from seasoned.types import Episode, Experience, Step
+from seasoned.types import Ending, Episode, Experience, Step
 
 __all__ = ["EvidenceRow", "LatestStep", "Reader", "StepCell", "StoredEpisode", "check_same_encoder"]
 
@@ -29,6 +29,7 @@ _Row = TypeVar("_Row", bound=tuple[Any, ...])
 
 _ROWS_AT_ONCE = 1 << 10  # rows that are still in the processor's cache when they are taken apart
 _SETS_AT_ONCE = 1 << 16
+_MAX_ORDINAL = (1 << 63 - STEP_BITS) - 1  # so that visits fit into 64 bits
 
 
 class EvidenceRow(NamedTuple):
@@ -98,6 +99,52 @@ class _Token(NamedTuple):
 class _Mean(NamedTuple):
     mean: float
     n_cells: int
+
+
+class _QuarantineRow(NamedTuple):
+    digest: bytes
+    id: str
+    selection: str
+    reason: str
+    created_at: float
+    lifted_at: float | None
+
+
+class _EpisodeRow(NamedTuple):
+    ordinal: int
+    created_at: float
+    digest: bytes
+    id: str
+    task: str
+    final_state: str | None
+    ending: Ending
+    model: str | None
+    policy: str | None
+    arm: str | None
+    subject: str | None
+
+
+class _StepRow(NamedTuple):
+    state: str
+    action: str
+    reward: float
+    prior: str | None
+    propensity: float | None
+
+
+class _EventRow(NamedTuple):
+    digest: bytes
+    id: str
+    episode_id: str
+    visit: int
+    reward: float
+    weight: float
+    source: str
+    author: str | None
+    created_at: float
+    revoked_at: float | None
+    superseded_by: str | None
+    kind: str | None
 
 
 class _LatestByKey(NamedTuple):
@@ -396,15 +443,16 @@ class Reader:
 
     def quarantines(self) -> Iterator[tuple[bytes, Quarantine]]:
         """Yield (digest, quarantine) in the order in which they were imposed, lifted ones included."""
-        rows = self._rows(
+        rows = self._decoded(
+            _QuarantineRow,
             "SELECT digest, id, selection, reason, created_at, lifted_at FROM quarantine WHERE namespace_id = ? "
             "ORDER BY seq",
             self._ns,
         )
-        for content, id_, selection, *rest in rows:
+        for row in rows:
             with decoding(self._store.path):
-                quarantine = Quarantine(id_, Selection.from_text(selection), *rest)
-            yield content, quarantine
+                selection = Selection.from_text(row.selection)
+            yield row.digest, Quarantine(row.id, selection, row.reason, row.created_at, row.lifted_at)
 
     def step_count(self) -> int:
         """Return the number of stored steps, aborted episodes included."""
@@ -426,7 +474,8 @@ class Reader:
         given = {sql: value for sql, value in filters.items() if value is not None}
         most = sys.maxsize if last is None else min(last, sys.maxsize)
         pending = self._pending_rows(given, most) if self._store.pending is not None else []
-        rows = self._rows(
+        rows = self._decoded(
+            _EpisodeRow,
             "SELECT ordinal, created_at, episode.digest, episode.id, task, state.text, ending, model, policy, arm, "
             "subject "
             "FROM episode LEFT JOIN state ON state.namespace_id = episode.namespace_id AND state.id = final_state_id "
@@ -436,32 +485,44 @@ class Reader:
             *given.values(),
             most - len(pending),
         )
-        for ordinal, created_at, content, name, about, *fields in reversed(rows):
-            with decoding(self._store.path):
-                bounds = ordinal << STEP_BITS, (ordinal + 1 << STEP_BITS) - 1
-            taken = self._rows(
+        for row in reversed(rows):
+            if row.ordinal > _MAX_ORDINAL:
+                raise damaged(self._store.path, f"an episode with the ordinal {row.ordinal}")
+            step_rows = self._decoded(
+                _StepRow,
                 "SELECT state.text, action.text, reward, logprobs, propensity FROM step "
                 "JOIN state ON state.namespace_id = step.namespace_id AND state.id = state_id "
                 "JOIN action ON action.namespace_id = step.namespace_id AND action.id = action_id "
                 "LEFT JOIN prior ON prior.namespace_id = step.namespace_id AND prior.id = prior_id "
                 "WHERE step.namespace_id = ? AND visit BETWEEN ? AND ? ORDER BY visit",
                 self._ns,
-                *bounds,
+                row.ordinal << STEP_BITS,
+                (row.ordinal + 1 << STEP_BITS) - 1,
             )
             with decoding(self._store.path):
                 steps = [
                     Step(state, action, reward, None if prior is None else json.loads(prior), propensity)
-                    for state, action, reward, prior, propensity in taken
+                    for state, action, reward, prior, propensity in step_rows
                 ]
-                episode = Episode(about, steps, name, *fields)
+                episode = Episode(
+                    row.task,
+                    steps,
+                    row.id,
+                    row.final_state,
+                    row.ending,
+                    model=row.model,
+                    policy=row.policy,
+                    arm=row.arm,
+                    subject=row.subject,
+                )
                 found = digest("episode", episode_record(episode))
-            if found != content:
+            if found != row.digest:
                 raise IntegrityError(
-                    f"{self._store.path}: episode {name!r} differs from its hash",
+                    f"{self._store.path}: episode {row.id!r} differs from its hash",
                     "an episode must be read as it was stored",
                     "Run `seasoned memory verify`, and restore a backup.",
                 )
-            yield StoredEpisode(ordinal, created_at, content, episode)
+            yield StoredEpisode(row.ordinal, row.created_at, row.digest, episode)
         yield from pending
 
     def _pending_rows(self, given: dict[str, object], most: int) -> list[StoredEpisode]:
@@ -488,7 +549,8 @@ class Reader:
 
     def events(self, episode_id: str | None = None) -> Iterator[tuple[bytes, Event]]:
         """Yield (digest, feedback event) in the order of their commits: all, or those of one episode."""
-        rows = self._rows(
+        rows = self._decoded(
+            _EventRow,
             "SELECT feedback.digest, feedback.id, episode.id, visit, reward, weight, source, author, "
             "feedback.created_at, revoked_at, superseded_by, kind FROM feedback "
             f"JOIN episode ON episode.namespace_id = feedback.namespace_id AND ordinal = visit >> {STEP_BITS} "
@@ -496,10 +558,23 @@ class Reader:
             self._ns,
             *([] if episode_id is None else [episode_id]),
         )
-        for content, id_, of_episode, visit, *rest in rows:
-            with decoding(self._store.path):
-                event = Event(id_, of_episode, visit & (MAX_STEPS - 1), *rest)
-            yield content, event
+        for row in rows:
+            yield (
+                row.digest,
+                Event(
+                    row.id,
+                    row.episode_id,
+                    row.visit & (MAX_STEPS - 1),
+                    row.reward,
+                    row.weight,
+                    row.source,
+                    row.author,
+                    row.created_at,
+                    row.revoked_at,
+                    row.superseded_by,
+                    row.kind,
+                ),
+            )
 
     def broken_supersessions(self) -> list[str]:
         """Return the events marked as superseded without a later event of their kind, source, author and step."""
@@ -512,4 +587,4 @@ class Reader:
             "AND (new.id IS NULL OR coalesce(old.revoked_at <> new.created_at, 1 = 1)) ORDER BY old.seq",
             self._ns,
         )
-        return [row[0] for row in rows]
+        return decode_texts(self._store.path, "id", rows)

@@ -5,11 +5,13 @@ from __future__ import annotations
 import time
 from collections.abc import Iterable
 from dataclasses import astuple, dataclass
+from typing import NamedTuple
 
 from seasoned import sqlite_connection
 from seasoned.memory.stores.atomic_file import StoreFile
 from seasoned.memory.stores.base import Store
 from seasoned.memory.stores.sqlite_schema import SCHEMA_VERSION
+from seasoned.memory.values.corruption import decode
 
 __all__ = ["Copy", "read_copies", "record_copies", "record_copy_in_file"]
 
@@ -29,10 +31,16 @@ class Copy:
     created_at: float
 
 
+class _CopyRow(NamedTuple):
+    kind: str
+    path: str
+    created_at: float
+
+
 def read_copies(store: Store, namespace_id: int) -> list[Copy]:
     """Return the recorded copies in order, inside the caller's snapshot or transaction."""
     rows = store.execute("SELECT kind, path, created_at FROM copy WHERE namespace_id = ? ORDER BY seq", (namespace_id,))
-    return [Copy(*row) for row in rows.fetchall()]
+    return [Copy(*row) for row in decode(store.path, rows.fetchall(), _CopyRow)]
 
 
 def record_copies(store: Store, namespace_id: int, copies: Iterable[Copy]) -> None:

@@ -10,6 +10,7 @@ from seasoned.memory.reading.reader import Reader
 from seasoned.memory.retention.copies import Copy, read_copies
 from seasoned.memory.stores.base import Store
 from seasoned.memory.stores.sqlite_schema import STEP_BITS
+from seasoned.memory.values.corruption import decode
 from seasoned.memory.values.derived_ids import feedback_of_answer, feedback_of_event
 from seasoned.memory.writing.exclusions import answers_by_episode
 from seasoned.types import ALTERNATIVE
@@ -44,6 +45,29 @@ class _Episode(NamedTuple):
     n_steps: int
 
 
+class _EventRow(NamedTuple):
+    ordinal: int
+    author: str | None
+
+
+class _NoteRow(NamedTuple):
+    episode_id: str
+    author: str | None
+
+
+class _TaskRow(NamedTuple):
+    id: str
+    task: str
+
+
+class _AnswerRow(NamedTuple):
+    event_id: str
+    ordinal: int
+    id: str
+    task: str
+    n_steps: int
+
+
 def plan_erasure(store: Store, namespace_id: int, subject: str, *, derived_only: bool) -> Erasure:
     """Return the records to erase, inside one snapshot or transaction of the caller.
 
@@ -61,20 +85,21 @@ def plan_erasure(store: Store, namespace_id: int, subject: str, *, derived_only:
         "ORDER BY ordinal",
         (namespace_id, subject),
     ).fetchall()
-    episodes = [_Episode(*row) for row in rows]
+    episodes = decode(store.path, rows, _Episode)
     episodes += _answers_by(store, namespace_id, subject, {one.id for one in episodes}, which)
     episodes += _answers_on(store, namespace_id, {one.id for one in episodes}, which)
     episodes.sort()
     ids = {one.id for one in episodes}
     ordinals = {one.ordinal for one in episodes}
-    feedback = store.execute(
+    rows = store.execute(
         f"SELECT visit >> {STEP_BITS}, author FROM feedback WHERE namespace_id = ?", (namespace_id,)
     ).fetchall()
-    n_feedback = sum(ordinal in ordinals or author == subject for ordinal, author in feedback)
-    notes = store.execute("SELECT episode_id, author FROM note WHERE namespace_id = ?", (namespace_id,)).fetchall()
-    n_notes = sum(episode_id in ids or author == subject for episode_id, author in notes)
-    tasks_of = store.execute("SELECT DISTINCT id, task FROM episode WHERE namespace_id = ?", (namespace_id,)).fetchall()
-    own_tasks = {one.task for one in episodes} - {task for id_, task in tasks_of if id_ not in ids}
+    n_feedback = sum(row.ordinal in ordinals or row.author == subject for row in decode(store.path, rows, _EventRow))
+    rows = store.execute("SELECT episode_id, author FROM note WHERE namespace_id = ?", (namespace_id,)).fetchall()
+    n_notes = sum(row.episode_id in ids or row.author == subject for row in decode(store.path, rows, _NoteRow))
+    rows = store.execute("SELECT DISTINCT id, task FROM episode WHERE namespace_id = ?", (namespace_id,)).fetchall()
+    own_tasks = {one.task for one in episodes}
+    own_tasks -= {row.task for row in decode(store.path, rows, _TaskRow) if row.id not in ids}
     quarantines = [
         quarantine
         for _, quarantine in Reader(store, namespace_id).quarantines()
@@ -111,7 +136,11 @@ def _answers_by(store: Store, namespace_id: int, author: str, known: set[str], w
         f"WHERE feedback.namespace_id = ? AND author = ? AND arm = ? AND {which}",
         (namespace_id, author, ALTERNATIVE),
     ).fetchall()
-    answers = {_Episode(*row[1:]) for row in rows if feedback_of_event(row[0]) == feedback_of_answer(row[2])}
+    answers = {
+        _Episode(*row[1:])
+        for row in decode(store.path, rows, _AnswerRow)
+        if feedback_of_event(row.event_id) == feedback_of_answer(row.id)
+    }
     return [answer for answer in answers if answer.id not in known]
 
 
@@ -129,4 +158,4 @@ def _answers_on(store: Store, namespace_id: int, ids: set[str], which: str) -> l
         (namespace_id,),
         sorted(others),
     )
-    return [_Episode(*row) for row in rows]
+    return decode(store.path, rows, _Episode)

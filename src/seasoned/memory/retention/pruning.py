@@ -6,11 +6,13 @@ import heapq
 from collections import Counter
 from collections.abc import Iterator
 from dataclasses import dataclass, field
+from typing import NamedTuple
 
 from seasoned.checks import check_number, check_whole
 from seasoned.errors import InputError
 from seasoned.memory.stores.base import Store
 from seasoned.memory.stores.sqlite_schema import STEP_BITS
+from seasoned.memory.values.corruption import damaged, decode
 from seasoned.memory.writing.exclusions import answers_by_episode
 
 __all__ = ["Budget", "Pruning", "plan_pruning"]
@@ -87,6 +89,32 @@ class _Episode:
     """Ordinals of the answers from feedback on it; they are removed with it, since nobody could revoke them."""
 
 
+class _SizeRow(NamedTuple):
+    state_id: int
+    n_bytes: int
+
+
+class _EpisodeRow(NamedTuple):
+    ordinal: int
+    id: str
+    created_at: float
+    ending: str
+    final_state_id: int | None
+
+
+class _StepRow(NamedTuple):
+    visit: int
+    state_id: int
+    set_id: int
+    key_id: int
+    live: bool
+
+
+class _NoteBytes(NamedTuple):
+    episode_id: str
+    n_bytes: int
+
+
 def plan_pruning(store: Store, namespace_id: int, budget: Budget, *, now: float) -> Pruning:
     """Return the episodes to remove, inside one snapshot or transaction of the caller.
 
@@ -98,17 +126,21 @@ def plan_pruning(store: Store, namespace_id: int, budget: Budget, *, now: float)
     worth of the remaining steps rises as others go, so the last step with an action at a well-visited state is kept.
 
     The answers from feedback on an episode are removed with it: without their feedback nobody could revoke them.
+
+    Raises:
+        IntegrityError: a stored value cannot be what was written.
     """
     episodes = _load(store, namespace_id)
-    sizes = dict(
-        store.execute(
-            "SELECT state.id, octet_length(text) + octet_length(tokens) FROM state JOIN feature_set "
-            "ON feature_set.namespace_id = state.namespace_id AND feature_set.id = set_id "
-            "WHERE state.namespace_id = ?",
-            (namespace_id,),
-        ).fetchall()
-    )
+    rows = store.execute(
+        "SELECT state.id, octet_length(text) + octet_length(tokens) FROM state JOIN feature_set "
+        "ON feature_set.namespace_id = state.namespace_id AND feature_set.id = set_id "
+        "WHERE state.namespace_id = ?",
+        (namespace_id,),
+    ).fetchall()
+    sizes = {row.state_id: row.n_bytes for row in decode(store.path, rows, _SizeRow)}
     used = Counter(state for one in episodes.values() for state in one.states)
+    if lost := used.keys() - sizes.keys():
+        raise damaged(store.path, f"{len(lost)} states of steps without a text")
     steps = steps_before = sum(len(one.groups) for one in episodes.values())
     n_bytes = bytes_before = sum(sizes[state] for state in used) + sum(one.bytes for one in episodes.values())
     pruned: dict[int, None] = {}
@@ -144,35 +176,43 @@ def plan_pruning(store: Store, namespace_id: int, budget: Budget, *, now: float)
 
 
 def _load(store: Store, namespace_id: int) -> dict[int, _Episode]:
+    rows = store.execute(
+        "SELECT ordinal, id, created_at, ending, final_state_id FROM episode WHERE namespace_id = ? "
+        "AND ordinal >= 0 ORDER BY ordinal",
+        (namespace_id,),
+    ).fetchall()
     episodes = {
-        ordinal: _Episode(
-            id_, created_at, "aborted" if ending == "aborted" else "value", states=[final] if final else []
+        row.ordinal: _Episode(
+            row.id,
+            row.created_at,
+            "aborted" if row.ending == "aborted" else "value",
+            states=[row.final_state_id] if row.final_state_id else [],
         )
-        for ordinal, id_, created_at, ending, final in store.execute(
-            "SELECT ordinal, id, created_at, ending, final_state_id FROM episode WHERE namespace_id = ? "
-            "AND ordinal >= 0 ORDER BY ordinal",
-            (namespace_id,),
-        ).fetchall()
+        for row in decode(store.path, rows, _EpisodeRow)
     }
-    for visit, state_id, set_id, key_id, live in store.execute(
+    rows = store.execute(
         "SELECT visit, state_id, set_id, key_id, live FROM step "
         "JOIN action ON action.namespace_id = step.namespace_id AND action.id = action_id "
         "WHERE step.namespace_id = ? ORDER BY visit",
         (namespace_id,),
-    ).fetchall():
-        one = episodes[visit >> STEP_BITS]
+    ).fetchall()
+    for visit, state_id, set_id, key_id, live in decode(store.path, rows, _StepRow):
+        if (ordinal := visit >> STEP_BITS) not in episodes:
+            raise damaged(store.path, f"a step of the episode number {ordinal}, which is not there")
+        one = episodes[ordinal]
         one.groups.append((set_id, key_id))
         one.bytes += STEP_BYTES
         one.states.append(state_id)
         if not live and one.kind == "value":
             one.kind = "quarantined"
     ordinal_of = {one.id: ordinal for ordinal, one in episodes.items()}
-    for id_, n_bytes in store.execute(
+    rows = store.execute(
         "SELECT episode_id, sum(octet_length(body)) FROM note WHERE namespace_id = ? GROUP BY episode_id",
         (namespace_id,),
-    ).fetchall():
-        if id_ in ordinal_of:
-            episodes[ordinal_of[id_]].bytes += int(n_bytes)
+    ).fetchall()
+    for note in decode(store.path, rows, _NoteBytes):
+        if note.episode_id in ordinal_of:
+            episodes[ordinal_of[note.episode_id]].bytes += note.n_bytes
     for id_, made in answers_by_episode(store, namespace_id).items():
         if id_ in ordinal_of:
             episodes[ordinal_of[id_]].answers += (ordinal_of[answer] for answer in made if answer in ordinal_of)

@@ -17,7 +17,7 @@ from seasoned.errors import EpisodeConflictError, InputError, StoreBusyError, ex
 from seasoned.memory.reading.reader import Reader
 from seasoned.memory.stores.base import Store
 from seasoned.memory.values.content_hash import episode_from_record, episode_record
-from seasoned.memory.values.corruption import decoding
+from seasoned.memory.values.corruption import damaged
 from seasoned.memory.values.events import Event
 from seasoned.memory.values.selection import Quarantine, Selection
 from seasoned.memory.writing.note_records import check_feedback_note, note_ids, note_record, read_notes
@@ -75,7 +75,7 @@ def export_lines(store: Store, reader: Reader, header: dict[str, Any]) -> Iterat
     """
 
     def first_read() -> _FirstRead:
-        with store.snapshot(), decoding(store.path):
+        with store.snapshot():
             events = [event for _, event in reader.events()]
             quarantines = [quarantine for _, quarantine in reader.quarantines()]
             n_records = {"episodes": reader.count("episode"), "feedback": len(events)}
@@ -99,21 +99,23 @@ def export_lines(store: Store, reader: Reader, header: dict[str, Any]) -> Iterat
             )
 
     def page_from(first: int) -> list[tuple[int, float, bytes, Episode]]:
-        with store.snapshot(), decoding(store.path):
+        with store.snapshot():
             check_unchanged()
             return list(reader.episodes(ordinals=range(first, min(first + _PAGE, last + 1))))
 
     def pending_from(first: int) -> list[tuple[float, Episode]]:
-        with store.snapshot(), decoding(store.path):
+        with store.snapshot():
             check_unchanged()
             return pending[first : first + _PAGE]
 
     def notes_from(first: int) -> list[Note]:
-        with store.snapshot(), decoding(store.path):
+        with store.snapshot():
             check_unchanged()
             ends = dict(note_ends[first : first + _PAGE])
-            page = read_notes(store, reader.namespace_id, ids=list(ends))
-            return [replace(note, revoked_at=ends[note.id]) for _, note in page]
+            page = [note for _, note in read_notes(store, reader.namespace_id, ids=list(ends))]
+            if not ends.keys() >= {note.id for note in page}:
+                raise damaged(store.path, "a note is found by another id than its own")
+            return [replace(note, revoked_at=ends[note.id]) for note in page]
 
     epoch, last, n_records, pending, events, quarantines, note_ends = store.retrying(first_read)
     if quarantines:

@@ -17,13 +17,14 @@ from typing import Any, TypeVar
 
 from seasoned.errors import InputError, IntegrityError, SeasonedError
 
-__all__ = ["damaged", "decode", "decode_columns", "decode_ints", "decoding"]
+__all__ = ["damaged", "decode", "decode_columns", "decode_ints", "decode_texts", "decoding"]
 
 _Row = TypeVar("_Row", bound=tuple[Any, ...])
 
 # SQLite has no truth values, and an aggregate of real numbers may be a whole number there.
 _STORED_AS: dict[Any, set[type]] = {float: {float, int}, bool: {bool, int}}
 _INT = frozenset({int})
+_STR = frozenset({str})
 
 
 def _stored_as(kind: Any) -> set[type]:
@@ -88,6 +89,14 @@ def decode_ints(path: str, name: str, rows: Sequence[Any]) -> list[int]:
     values = [row[0] for row in rows]
     if not _INT.issuperset(map(type, values)):
         raise damaged(path, f"{name} is no whole number")
+    return values
+
+
+def decode_texts(path: str, name: str, rows: Sequence[Any]) -> list[str]:
+    """Return the only column of stored rows, of texts. Raises: IntegrityError, as `decode`."""
+    values = [row[0] for row in rows]
+    if not _STR.issuperset(map(type, values)):
+        raise damaged(path, f"{name} is no text")
     return values
 
 

@@ -5,9 +5,10 @@ from __future__ import annotations
 import json
 from collections import defaultdict
 from collections.abc import Collection, Iterable
-from typing import Any
+from typing import Any, NamedTuple
 
 from seasoned.memory.stores.base import Store, TableKey
+from seasoned.memory.values.corruption import decode, decode_texts, decoding
 from seasoned.memory.values.derived_ids import feedback_of_answer, may_be_answer
 from seasoned.memory.values.selection import Selection
 from seasoned.types import ALTERNATIVE, FEEDBACK_KINDS
@@ -28,6 +29,21 @@ _NOTE_BY_ID = TableKey("note", ("namespace_id",), "id")
 _OF_AN_EPISODE = '{"episode":'
 
 
+class _FeedbackNote(NamedTuple):
+    episode_id: str
+    id: str
+    body: str
+
+
+class _FeedbackState(NamedTuple):
+    id: str
+    kind: str
+    body: str
+    source: str
+    created_at: float
+    revoked_at: float | None
+
+
 def feedback_condition() -> str:
     """Return an SQL condition on `note`: it is a note of feedback."""
     return f"kind IN ({', '.join(repr(kind) for kind in sorted(FEEDBACK_KINDS))})"
@@ -38,14 +54,25 @@ def active_selections(store: Store, namespace_id: int, *, of_events: bool = Fals
     which = f" AND substr(selection, 1, {len(_OF_AN_EPISODE)}) <> '{_OF_AN_EPISODE}'" if of_events else ""
     rows = store.execute(
         f"SELECT selection FROM quarantine WHERE namespace_id = ? AND lifted_at IS NULL{which}", (namespace_id,)
-    )
-    return [Selection.from_text(text) for (text,) in rows.fetchall()]
+    ).fetchall()
+    with decoding(store.path):
+        return [Selection.from_text(text) for text in decode_texts(store.path, "selection", rows)]
 
 
-def answers_in_body(note_id: str, body: str) -> list[str]:
-    """Return the episode ids of the answers of feedback, from the stored body of its note."""
-    made = json.loads(body).get("alternatives")
-    return [id_ for id_ in made if isinstance(id_, str) and feedback_of_answer(id_) == note_id] if made else []
+def answers_in_body(path: str, note_id: str, body: str) -> list[str]:
+    """Return the episode ids of the answers of feedback.
+
+    Args:
+        path: the store's name in messages.
+        note_id: the id of the feedback's note.
+        body: the stored body of the note.
+
+    Raises:
+        IntegrityError: the body is no JSON object, or its answers are no list.
+    """
+    with decoding(path):
+        made = dict(json.loads(body)).get("alternatives")
+        return [id_ for id_ in made if isinstance(id_, str) and feedback_of_answer(id_) == note_id] if made else []
 
 
 def answers_by_episode(store: Store, namespace_id: int) -> dict[str, list[str]]:
@@ -54,8 +81,8 @@ def answers_by_episode(store: Store, namespace_id: int) -> dict[str, list[str]]:
         f"SELECT episode_id, id, body FROM note WHERE namespace_id = ? AND {feedback_condition()}", (namespace_id,)
     ).fetchall()
     made: defaultdict[str, list[str]] = defaultdict(list)
-    for episode_id, note_id, body in rows:
-        made[episode_id] += (id_ for id_ in answers_in_body(note_id, body) if id_ != episode_id)
+    for row in decode(store.path, rows, _FeedbackNote):
+        made[row.episode_id] += (id_ for id_ in answers_in_body(store.path, row.id, row.body) if id_ != row.episode_id)
     return made
 
 
@@ -109,9 +136,12 @@ class Exclusions:
             sorted({feedback_of_answer(id_) for id_ in candidates}),
         )
         found: set[str] = set()
-        for note_id, kind, body, source, created_at, revoked_at in rows:
-            if kind in FEEDBACK_KINDS and (revoked_at is not None or self.covers_event(source, created_at)):
-                found.update(candidates.intersection(answers_in_body(note_id, body)))
+        path = self._store.path
+        for row in decode(path, rows, _FeedbackState):
+            if row.kind in FEEDBACK_KINDS and (
+                row.revoked_at is not None or self.covers_event(row.source, row.created_at)
+            ):
+                found.update(candidates.intersection(answers_in_body(path, row.id, row.body)))
         return found
 
     def excluded_answers_among(self, episodes: Iterable[tuple[str, str | None]]) -> set[str]:

@@ -5,13 +5,14 @@ from __future__ import annotations
 import json
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import replace
-from typing import Any
+from typing import Any, NamedTuple
 
 from seasoned.canonical_json import canonical_json
 from seasoned.checks import check_reward
 from seasoned.errors import EpisodeConflictError, InputError, NotFoundError, excerpt
 from seasoned.memory.stores.base import Store
 from seasoned.memory.values.content_hash import digest
+from seasoned.memory.values.corruption import decode, decoding
 from seasoned.memory.values.derived_ids import may_be_answer
 from seasoned.memory.values.text_limits import check_size
 from seasoned.memory.writing.exclusions import PROVENANCE, Exclusions
@@ -55,6 +56,40 @@ NAMING = frozenset(
 """The keys of a note's body under which nothing is redacted: ids, digests, names, and words of a fixed set."""
 
 _COLUMNS = "digest, id, episode_id, step, kind, body, source, author, created_at, revoked_at"
+
+
+class _NoteRow(NamedTuple):
+    digest: bytes
+    id: str
+    episode_id: str
+    step: int | None
+    kind: str
+    body: str
+    source: str
+    author: str | None
+    created_at: float
+    revoked_at: float | None
+
+
+class _NoteEnd(NamedTuple):
+    id: str
+    revoked_at: float | None
+
+
+class _EpisodeRow(NamedTuple):
+    id: str
+    created_at: float
+    task: str
+    model: str | None
+    policy: str | None
+    arm: str | None
+    subject: str | None
+
+
+class _EpisodeLength(NamedTuple):
+    id: str
+    n_steps: int
+    ordinal: int
 
 
 def note_record(note: Note) -> dict[str, Any]:
@@ -132,7 +167,11 @@ def read_notes(
     episode_id: str | None = None,
     unrevoked: bool = False,
 ) -> Iterator[tuple[bytes, Note]]:
-    """Yield (digest, note), the oldest first, of all notes that match every given condition."""
+    """Yield (digest, note), the oldest first, of all notes that match every given condition.
+
+    Raises:
+        IntegrityError: a stored value cannot be what was written.
+    """
     conditions = {"kind = ?": kind, "episode_id = ?": episode_id}
     conditions = {sql: value for sql, value in conditions.items() if value is not None}
     which, values = " AND ".join(["namespace_id = ?", *conditions]), (namespace_id, *conditions.values())
@@ -140,21 +179,25 @@ def read_notes(
     if ids is None:
         # Without statistics SQLite prefers the kind, and reads all of that kind.
         near = "" if episode_id is None else " INDEXED BY note_by_episode"
-        rows = store.execute(
+        found = store.execute(
             f"SELECT {_COLUMNS} FROM note{near} WHERE {which} ORDER BY created_at, id", values
         ).fetchall()
+        rows = decode(store.path, found, _NoteRow)
     else:
-        rows = store.execute_in(f"SELECT {_COLUMNS} FROM note WHERE {which} AND id IN {{values}}", values, ids)
-        rows.sort(key=lambda row: (row[8], row[1]))
-    for content, id_, of_episode, step, kind_, body, *rest in rows:
-        yield bytes(content), Note(id_, of_episode, step, kind_, json.loads(body), *rest)
+        found = store.execute_in(f"SELECT {_COLUMNS} FROM note WHERE {which} AND id IN {{values}}", values, ids)
+        rows = sorted(decode(store.path, found, _NoteRow), key=lambda row: (row.created_at, row.id))
+    with decoding(store.path):  # an exception of the caller is not raised in here
+        for row in rows:
+            body = json.loads(row.body)
+            yield row.digest, Note(row.id, row.episode_id, row.step, row.kind, body, *row[6:])
 
 
 def note_ids(store: Store, namespace_id: int) -> list[tuple[str, float | None]]:
     """Return (id, revoked_at) of all notes, the oldest first."""
-    return store.execute(
+    rows = store.execute(
         "SELECT id, revoked_at FROM note WHERE namespace_id = ? ORDER BY created_at, id", (namespace_id,)
     ).fetchall()
+    return [(row.id, row.revoked_at) for row in decode(store.path, rows, _NoteEnd)]
 
 
 def check_feedback_note(note: Note) -> None:
@@ -188,7 +231,10 @@ def without_excluded(store: Store, namespace_id: int, notes: Sequence[Note]) -> 
         (namespace_id,),
         sorted(episode_ids),
     )
-    found = [(row[0], row[1], dict(zip(PROVENANCE, row[2:], strict=True))) for row in rows]
+    found = [
+        (row.id, row.created_at, dict(zip(PROVENANCE, row[2:], strict=True)))
+        for row in decode(store.path, rows, _EpisodeRow)
+    ]
     excluded = exclusions.excluded_answers_among((id_, fields["arm"]) for id_, _, fields in found)
     excluded |= {id_ for id_, created_at, fields in found if exclusions.covers_episode(id_, fields, created_at)}
     return [
@@ -259,7 +305,8 @@ class NoteWriter:
             (self._ns,),
             list({note.episode_id: None for note in notes}),
         )
-        steps, numbered = {row[0]: row[1] for row in rows}, {row[0] for row in rows if row[2] >= 0}
+        episodes = decode(self._store.path, rows, _EpisodeLength)
+        steps, numbered = {row.id: row.n_steps for row in episodes}, {row.id for row in episodes if row.ordinal >= 0}
         for note in notes:
             check_place(note.episode_id, note.step, steps.get(note.episode_id))
         return sum(note.episode_id in numbered for note in notes)

@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
-from typing import Any
+from typing import Any, NamedTuple
 
 from seasoned.errors import EpisodeConflictError, NotFoundError, excerpt
 from seasoned.memory.reading.follower import advance_epoch
 from seasoned.memory.stores.base import Store
 from seasoned.memory.stores.sqlite_schema import STEP_BITS
+from seasoned.memory.values.corruption import decode, decoding
 from seasoned.memory.values.selection import Quarantine, Selection
 from seasoned.memory.writing.evidence_views import Deriver
 from seasoned.memory.writing.exclusions import PROVENANCE, Exclusions, answers_in_body, feedback_condition
@@ -18,6 +19,31 @@ __all__ = ["QuarantineWriter", "update_last_visits"]
 
 _QUERY_BATCH = 64
 _EPISODES = f"SELECT ordinal, id, ending, created_at, {', '.join(PROVENANCE)} FROM episode"
+
+
+class _EpisodeRow(NamedTuple):
+    ordinal: int
+    id: str
+    ending: str
+    created_at: float
+    task: str
+    model: str | None
+    policy: str | None
+    arm: str | None
+    subject: str | None
+
+
+class _EventRow(NamedTuple):
+    seq: int
+    visit: int
+    source: str
+    created_at: float
+    live: bool
+
+
+class _FeedbackBody(NamedTuple):
+    id: str
+    body: str
 
 
 def update_last_visits(store: Store, namespace_id: int, set_ids: Sequence[int]) -> None:
@@ -84,7 +110,9 @@ class QuarantineWriter:
             self._store.execute(
                 "UPDATE quarantine SET lifted_at = ? WHERE namespace_id = ? AND id = ?", (at, self._ns, quarantine_id)
             )
-            self._update(Selection.from_text(row[0]))
+            with decoding(self._store.path):
+                selection = Selection.from_text(row[0])
+            self._update(selection)
 
     def count_selected(self, selection: Selection) -> tuple[int, int]:
         """Return the numbers of selected episodes, answers of selected feedback included, and of selected events."""
@@ -95,34 +123,39 @@ class QuarantineWriter:
         if rows := self._answers(ids):
             self._derive.rederive(sorted(self._update_episodes(rows, Exclusions(self._store, self._ns))))
 
-    def _episodes(self, selection: Selection) -> list[Any]:
+    def _episodes(self, selection: Selection) -> list[_EpisodeRow]:
         """Return the selected episodes, and the answers of the selected feedback."""
         condition, values = selection.episode_condition()
-        rows = self._rows(f"{_EPISODES} WHERE namespace_id = ? AND ordinal >= 0 AND {condition}", *values)
+        found = self._rows(f"{_EPISODES} WHERE namespace_id = ? AND ordinal >= 0 AND {condition}", *values)
+        rows = decode(self._store.path, found, _EpisodeRow)
         condition, values = selection.event_condition()
         notes = self._rows(
             "SELECT id, body FROM note "
             f"WHERE namespace_id = ? AND revoked_at IS NULL AND {feedback_condition()} AND {condition}",
             *values,
         )
-        made = self._answers(id_ for note in notes for id_ in answers_in_body(*note))
-        return list({row[0]: row for row in (*rows, *made)}.values())
+        path = self._store.path
+        bodies = decode(path, notes, _FeedbackBody)
+        made = self._answers(id_ for row in bodies for id_ in answers_in_body(path, row.id, row.body))
+        return list({row.ordinal: row for row in (*rows, *made)}.values())
 
-    def _answers(self, ids: Iterable[str]) -> list[Any]:
-        return self._store.execute_in(
+    def _answers(self, ids: Iterable[str]) -> list[_EpisodeRow]:
+        rows = self._store.execute_in(
             f"{_EPISODES} INDEXED BY episode_by_id WHERE namespace_id = ? AND ordinal >= 0 "
             f"AND arm = '{ALTERNATIVE}' AND id IN {{values}}",
             (self._ns,),
             sorted(set(ids)),
         )
+        return decode(self._store.path, rows, _EpisodeRow)
 
-    def _events(self, selection: Selection) -> list[Any]:
+    def _events(self, selection: Selection) -> list[_EventRow]:
         condition, values = selection.event_condition()
-        return self._rows(
+        rows = self._rows(
             "SELECT seq, visit, source, created_at, live FROM feedback "
             f"WHERE namespace_id = ? AND revoked_at IS NULL AND {condition}",
             *values,
         )
+        return decode(self._store.path, rows, _EventRow)
 
     def _update(self, selection: Selection) -> None:
         """Decide again which of the selected episodes and events are excluded, and derive what changed."""
@@ -137,11 +170,9 @@ class QuarantineWriter:
         self._store.update("feedback", ("live",), ("namespace_id", "seq"), changed)
         self._derive.rederive(sorted(moved))
 
-    def _update_episodes(self, rows: Sequence[Any], active: Exclusions) -> set[int]:
+    def _update_episodes(self, rows: Sequence[_EpisodeRow], active: Exclusions) -> set[int]:
         """Decide again which of these episodes are excluded; return the ordinals of those that changed."""
-        excluded = active.excluded_answers_among(
-            (row[1], dict(zip(PROVENANCE, row[4:], strict=True))["arm"]) for row in rows
-        )
+        excluded = active.excluded_answers_among((row.id, row.arm) for row in rows)
         live: dict[int, bool] = {}
         for ordinal, episode_id, ending, created_at, *fields in rows:
             provenance = dict(zip(PROVENANCE, fields, strict=True))

@@ -10,12 +10,13 @@ from __future__ import annotations
 from collections import defaultdict
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass, replace
-from typing import Any
+from typing import Any, NamedTuple
 
 from seasoned.canonical_json import canonical_json
 from seasoned.errors import EpisodeConflictError, InputError, StoreBusyError, excerpt
 from seasoned.memory.stores.base import Store
 from seasoned.memory.stores.sqlite_schema import MAX_STEPS, STEP_BITS
+from seasoned.memory.values.corruption import decode, decoding
 from seasoned.memory.values.derived_ids import answer_id, event_id, event_number
 from seasoned.memory.values.events import Event
 from seasoned.memory.values.text_limits import check_size
@@ -111,20 +112,35 @@ def _event_ids(note: Note) -> list[str]:
     return [event_id(note.id, n) for n in range(len(note.body["alternatives"]) + 1)]  # type: ignore[arg-type]
 
 
+class _RewardRow(NamedTuple):
+    id: str
+    episode_id: str
+    visit: int
+    reward: float
+
+
 def read_feedback(store: Store, namespace_id: int, notes: Sequence[Note]) -> list[FeedbackRecord]:
-    """Return the stored feedback of these notes, with its rewards, revoked or not."""
-    note_of = {id_: note.id for note in notes for id_ in _event_ids(note)}
-    found: dict[str, list[tuple[int, StepReward]]] = {note.id: [] for note in notes}
-    for id_, episode_id, visit, reward in store.execute_in(
+    """Return the stored feedback of these notes, with its rewards, revoked or not.
+
+    Raises:
+        IntegrityError: a stored value cannot be what was written.
+    """
+    with decoding(store.path):
+        note_of = {id_: note.id for note in notes for id_ in _event_ids(note)}
+    rewards: dict[str, list[tuple[int, StepReward]]] = {note.id: [] for note in notes}
+    rows = store.execute_in(
         "SELECT feedback.id, episode.id, visit, reward FROM feedback INDEXED BY feedback_by_id "
         f"JOIN episode ON episode.namespace_id = feedback.namespace_id AND ordinal = visit >> {STEP_BITS} "
         "WHERE feedback.namespace_id = ? AND feedback.id IN {values}",
         (namespace_id,),
         list(note_of),
-    ):
-        reward_ = StepReward(id_, episode_id, visit & (MAX_STEPS - 1), reward)
-        found[note_of[id_]].append((event_number(id_), reward_))
-    return [record_of(note, (reward for _, reward in sorted(found[note.id]))) for note in notes]
+    )
+    for row in decode(store.path, rows, _RewardRow):
+        reward = StepReward(row.id, row.episode_id, row.visit & (MAX_STEPS - 1), row.reward)
+        with decoding(store.path):
+            rewards[note_of[row.id]].append((event_number(row.id), reward))
+    with decoding(store.path):
+        return [record_of(note, (reward for _, reward in sorted(rewards[note.id]))) for note in notes]
 
 
 class TypedFeedbackWriter:
