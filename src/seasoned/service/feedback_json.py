@@ -9,9 +9,9 @@ from typing import Any
 from seasoned.checks import suggest
 from seasoned.errors import InputError, NotFoundError, excerpt
 from seasoned.memory import Memory
-from seasoned.service.json_documents import check_json_fields, dataclass_from_json
+from seasoned.service.json_documents import check_json_fields
 from seasoned.service.schemas import FEEDBACK_TARGET
-from seasoned.types import FEEDBACK_KINDS, Feedback, FeedbackRecord, feedback_record
+from seasoned.types import FEEDBACK_KINDS, Feedback, FeedbackRecord, feedback_from_record, feedback_record
 
 __all__ = ["feedback_from_json", "read_record", "record_to_json"]
 
@@ -31,9 +31,8 @@ def feedback_from_json(body: Mapping[str, Any]) -> tuple[Feedback, dict[str, Any
         raise InputError(f"kind = {excerpt(kind)}", "no feedback is of this kind", suggest(kind, FEEDBACK_KINDS))
     feedback_class = FEEDBACK_KINDS[kind]
     names = [field.name for field in dataclasses.fields(feedback_class)]  # type: ignore[arg-type]
-    check_json_fields(kind, body, ["kind", *names, *FEEDBACK_TARGET])
-    feedback: Feedback = dataclass_from_json(feedback_class, kind, {name: body[name] for name in names if name in body})
-    return feedback, {name: body[name] for name in FEEDBACK_TARGET if name in body}
+    check_json_fields(kind, body, ["kind", *names, *FEEDBACK_TARGET], feedback_class.json_schema()["required"])
+    return feedback_from_record(kind, body), {name: body[name] for name in FEEDBACK_TARGET if name in body}
 
 
 def record_to_json(record: FeedbackRecord) -> dict[str, Any]:

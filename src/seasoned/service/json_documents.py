@@ -18,8 +18,8 @@ MAX_POSTED_STEPS = 10_000
 Built = TypeVar("Built")
 
 
-def parse_json_body(body: bytes) -> Mapping[str, Any]:
-    """Return the JSON object in `body`.
+def parse_json_body(body: bytes, name: str = "the body") -> Mapping[str, Any]:
+    """Return the JSON object in `body`, which error messages call `name`.
 
     Raises:
         InputError: it is not UTF-8, not JSON or not an object; or it has a key twice, NaN, or more than 32 levels.
@@ -33,14 +33,14 @@ def parse_json_body(body: bytes) -> Mapping[str, Any]:
     except InputError:
         raise
     except RecursionError:
-        raise _too_deep() from None
+        raise _too_deep(name) from None
     except UnicodeDecodeError as error:
-        raise InputError(f"the body: {error}", "a body is JSON in UTF-8", "Encode it as UTF-8.") from None
+        raise InputError(f"{name}: {error}", f"{name} must be JSON in UTF-8", "Encode it as UTF-8.") from None
     except ValueError as error:
-        raise InputError(f"the body: {error}", "a body is one JSON document", "Check it where it breaks.") from None
+        raise InputError(f"{name}: {error}", f"{name} must be one JSON document", "Check it where it breaks.") from None
     if not isinstance(parsed, dict):
-        raise InputError(f"the body = {excerpt(parsed)}", "a body is a JSON object", "Put it in { }.")
-    _check_depth(parsed)
+        raise InputError(f"{name} = {excerpt(parsed)}", f"{name} must be a JSON object", "Put it in { }.")
+    _check_depth(parsed, name)
     return parsed
 
 
@@ -57,11 +57,13 @@ def _no_constant(name: str) -> NoReturn:
     raise InputError(f"the number {name}", "JSON knows no NaN and no infinity", "Leave it out, or send a number.")
 
 
-def _too_deep() -> InputError:
-    return InputError("the body is too deep", f"a body has at most {MAX_DEPTH} levels", "Send what the API names.")
+def _too_deep(name: str) -> InputError:
+    return InputError(
+        f"{name} is too deep", f"{name} must have at most {MAX_DEPTH} levels", "Send the named fields only."
+    )
 
 
-def _check_depth(parsed: Any) -> None:
+def _check_depth(parsed: Any, name: str) -> None:
     level: list[Any] = [parsed]
     for _ in range(MAX_DEPTH):
         level = [
@@ -72,7 +74,7 @@ def _check_depth(parsed: Any) -> None:
         ]
         if not level:
             return
-    raise _too_deep()
+    raise _too_deep(name)
 
 
 def check_json_fields(

@@ -7,6 +7,8 @@ import os
 import pty
 import re
 import subprocess
+from dataclasses import dataclass
+from typing import ClassVar
 
 import pytest
 from click.testing import CliRunner
@@ -14,7 +16,20 @@ from stored_feedback import stored_feedback
 
 from seasoned import Episode, Memory, Step
 from seasoned.cli.main import cli
-from seasoned.types import Choice, Correction, Edit, Outcome, OwnAnswer, Review, Score, Thumbs
+from seasoned.types import (
+    FEEDBACK_KINDS,
+    AnswerRewards,
+    Choice,
+    Correction,
+    Edit,
+    Feedback,
+    Outcome,
+    OwnAnswer,
+    Review,
+    Score,
+    Thumbs,
+    feedback_kind,
+)
 
 
 def seasoned(*args, stdin=None):
@@ -51,6 +66,8 @@ FEEDBACK = {
     ("--tests", "11/12", "--exit-code", "1"): Outcome(exit_code=1, passed=11, total=12),
     ("--not-built",): Outcome(built=False),
     ("--review", "comment"): Review("comment"),
+    ("--typed", '{"kind": "score", "value": 4, "low": 1, "high": 5, "comment": "good"}'): Score(4, 1, 5, "good"),
+    ("--typed", '{"kind": "choice", "candidates": ["Dear Ann", "Hi"], "chosen": 1}'): Choice(("Dear Ann", "Hi"), 1),
 }
 
 
@@ -67,6 +84,69 @@ def test_each_kind_of_feedback_is_stored_and_revoked(path, options):
     with Memory.open(path, namespace="shop") as memory:
         assert memory.feedback_records()[0].revoked_at is not None
         assert all(event.revoked_at is not None for event in memory.events())
+
+
+@pytest.fixture
+def stars():
+    """A registered kind that the package does not ship; the registry is restored afterwards."""
+    before = dict(FEEDBACK_KINDS)
+
+    @feedback_kind
+    @dataclass(frozen=True, slots=True)
+    class Stars(Feedback):
+        kind: ClassVar[str] = "test_cli_stars"
+        stars: int
+        better: tuple[str, ...] = ()
+        comment: str | None = None
+
+        def rewards(self, executed: str | None) -> AnswerRewards:
+            return AnswerRewards((self.stars - 3) / 2, tuple((text, 1.0) for text in self.better))
+
+        def words(self) -> str:
+            return f"{self.stars} stars"
+
+    yield Stars
+    FEEDBACK_KINDS.clear()
+    FEEDBACK_KINDS.update(before)
+
+
+def test_a_registered_kind_is_given_as_json(path, stars):
+    document = json.dumps({"kind": "test_cli_stars", "stars": 1, "better": ["Hi Ann"]})
+    done = answer("feedback", path, "run-1", "--typed", "-", "--author", "ada", stdin=document)
+    assert [reward["reward"] for reward in done["rewards"]] == [-1.0, 1.0]
+    assert "1 stars" in seasoned("notes", path).stdout
+    with Memory.open(path, namespace="shop") as memory:
+        [record] = memory.feedback_records("run-1")
+        assert (record.id, record.feedback, record.author) == (done["id"], stars(1, ("Hi Ann",)), "ada")
+
+
+REFUSED_JSON = {
+    '{"kind": "thumb", "up": true}': "Did you mean 'thumbs'",
+    '{"up": true}': "no feedback is of this kind",
+    '{"kind": "thumbs", "up": true, "why": "x"}': "no field of it has this name",
+    '{"kind": "thumbs"}': "thumbs without 'up'",
+    '{"kind": "thumbs", "up": true, "weight": 2}': "Give the episode, --step",
+    '{"kind": "thumbs", "up": true, "up": false}': "twice",
+    '{"kind": "score", "value": 9, "low": 1, "high": 5}': "a score lies on its scale",
+    '{"kind": "thumbs"': "--typed must be one JSON document",
+    "[]": "--typed must be a JSON object",
+    "4 \udcff": "--typed must be JSON in UTF-8",
+}
+
+
+@pytest.mark.parametrize("document", REFUSED_JSON)
+def test_wrong_json_of_feedback_is_refused(path, document):
+    done = seasoned("feedback", path, "run-1", "--typed", document)
+    assert done.exit_code == 2
+    assert REFUSED_JSON[document] in done.stderr
+    with Memory.open(path, namespace="shop") as memory:
+        assert memory.feedback_records() == []
+
+
+def test_json_of_feedback_excludes_another_kind_and_a_comment(path):
+    thumb = '{"kind": "thumbs", "up": true}'
+    assert seasoned("feedback", path, "run-1", "--typed", thumb, "--built").exit_code == 2
+    assert seasoned("feedback", path, "run-1", "--typed", thumb, "--comment", "x").exit_code == 2
 
 
 def test_bare_reward_is_stored(path):

@@ -5,6 +5,7 @@ from __future__ import annotations
 import dataclasses
 import json
 import re
+from collections.abc import Callable
 from typing import Any
 
 import click
@@ -49,6 +50,7 @@ _SIGNED = {"ignore_unknown_options": True}  # so that -1 is a number, not an opt
     "seasoned memory feedback agent.db 4f2a --thumbs down --comment 'the wrong page'",
     "seasoned memory feedback agent.db 4f2a --candidate 'Dear Ann' --candidate Hi --chosen 0 --author ada",
     "seasoned memory feedback agent.db 4f2a --tests 11/12 --source tests",
+    """seasoned memory feedback agent.db 4f2a --typed '{"kind": "score", "value": 4, "low": 1, "high": 5}' """,
     context_settings=_SIGNED,
 )
 @click.argument("episode_id")
@@ -67,6 +69,11 @@ _SIGNED = {"ignore_unknown_options": True}  # so that -1 is a number, not an opt
 @click.option("--tests", metavar="PASSED/TOTAL", help="2 x passed / total - 1.")
 @click.option("--built/--not-built", default=None, help="+1 or -1.")
 @click.option("--review", type=click.Choice(["approved", "changes_requested", "comment"]), help="+1, -1, or no reward.")
+@click.option(
+    "--typed",
+    metavar="JSON",
+    help='Feedback of any registered kind: {"kind": NAME, FIELD: VALUE, ...}. `-` reads stdin.',
+)
 @click.option("--comment", metavar="TEXT", help="The reason, in words; stored with any kind of feedback.")
 @click.option("--step", type=int, metavar="N", help="Step that the feedback is about, from 0.  [default: the last]")
 @click.option("--source", default="human", show_default=True, help="Kind of source, such as human, judge or tests.")
@@ -111,9 +118,14 @@ def feedback(
 def _typed_feedback(options: dict[str, Any]) -> Feedback | None:
     """Return the feedback that the options describe; None if they describe none."""
     comment, scale, texts = options["comment"], options["scale"], options["candidate"]
-    found: list[Feedback] = []
-    if options["thumbs"] is not None:
-        found.append(Thumbs(options["thumbs"] == "up", comment))
+    by_option: dict[str, Callable[[Any], Feedback]] = {
+        "typed": lambda text: _feedback_from_json(state_text(text), comment),
+        "thumbs": lambda word: Thumbs(word == "up", comment),
+        "own_answer": lambda text: OwnAnswer(state_text(text), comment),
+        "correction": lambda text: Correction(state_text(text), comment),
+        "review": lambda verdict: Review(verdict, comment),
+    }
+    found = [make(options[name]) for name, make in by_option.items() if options[name] is not None]
     if options["score"] is not None:
         low, high = scale or (-1.0, 1.0)
         found.append(Score(options["score"], low, high, comment))
@@ -126,19 +138,31 @@ def _typed_feedback(options: dict[str, Any]) -> Feedback | None:
         found.append(Edit(state_text(options["edit"]), comment, *shown))
     elif texts:
         found.append(Choice(texts, options["chosen"], comment))
-    for name, kind in (("own_answer", OwnAnswer), ("correction", Correction)):
-        if options[name] is not None:
-            found.append(kind(state_text(options[name]), comment))
     if (options["exit_code"], options["tests"], options["built"]) != (None, None, None):
         passed, total = (None, None) if options["tests"] is None else _test_counts(options["tests"])
         found.append(Outcome(options["exit_code"], passed, total, options["built"], comment))
-    if options["review"] is not None:
-        found.append(Review(options["review"], comment))
     if len(found) > 1:
         raise click.UsageError(f"one kind of feedback at a time, not {' and '.join(one.kind for one in found)}")
     if not found and comment is not None:
         raise click.UsageError("a --comment belongs to a kind of feedback, such as --review comment; give both")
     return found[0] if found else None
+
+
+def _feedback_from_json(text: str, comment: str | None) -> Feedback:
+    """Return the feedback of a JSON object with its kind and the fields of this kind, and of nothing else."""
+    if comment is not None:
+        raise click.UsageError("--typed has its comment inside; leave out --comment")
+    from seasoned.service.feedback_json import feedback_from_json
+    from seasoned.service.json_documents import parse_json_body
+
+    feedback, target = feedback_from_json(parse_json_body(text.encode(errors="surrogateescape"), "--typed"))
+    if target:
+        raise InputError(
+            f"--typed with the field {', '.join(target)}",
+            "--typed holds a kind of feedback and its fields",
+            "Give the episode, --step, --source, --author and --weight outside of the JSON.",
+        )
+    return feedback
 
 
 def _test_counts(text: str) -> tuple[int, int]:

@@ -51,18 +51,10 @@ class FeedbackLog:
     ) -> str:
         """Store a reward or typed feedback on a step, with the rewards that follow from it, in one transaction.
 
-        A number is added to the step's reward, times `weight`. Typed feedback has these rewards:
-
-        | feedback | the executed answer | each other answer |
-        |---|---|---|
-        | `Thumbs` | +1 or -1 | |
-        | `Score` | linear on its scale, -1 to 1 | |
-        | `Choice` of N | +1 if chosen, else -1 / (N - 1) | likewise |
-        | `Edit` | 1 - 2 x normalised edit distance | the edited text +1; a shown one that was not executed: likewise |
-        | `OwnAnswer` | nothing | +1 |
-        | `Correction` | -1 | |
-        | `Outcome` | tests 2 passed / total - 1, else exit code, else build: +1 or -1 | |
-        | `Review` | approved +1, changes requested -1, comment nothing | |
+        A number is added to the step's reward, times `weight`. Typed feedback, of one of the kinds that
+        `seasoned.types.FEEDBACK_KINDS` lists, has the rewards that its `rewards` method returns, each in [-1, 1] before
+        `weight`: one of the executed answer and one of each other answer. A table of the shipped kinds is in
+        `docs/how-to/feedback.md`.
 
         Each reward is an event (`events`); returns and evidence are derived again. An answer that was not executed
         becomes an episode of one step: state, task and subject of the target, arm `alternative`, policy the source. The
