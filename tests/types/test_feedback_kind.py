@@ -15,14 +15,17 @@ from seasoned.service.schemas import feedback_schema
 from seasoned.types import FEEDBACK_KINDS, AnswerRewards, Feedback, feedback_from_record, feedback_kind, feedback_record
 
 SECRET = "hunter2"
+KIND = "test_kind_rating"  # no shipped kind has this name
 
 
 @pytest.fixture
 def rating():
+    before = dict(FEEDBACK_KINDS)
+
     @feedback_kind
     @dataclass(frozen=True, slots=True)
     class Rating(Feedback):
-        kind: ClassVar[str] = "rating"
+        kind: ClassVar[str] = KIND
         stars: int
         reason: str
         better: tuple[str, ...] = ()
@@ -36,7 +39,8 @@ def rating():
             return f"{self.stars} stars because {self.reason}"
 
     yield Rating
-    del FEEDBACK_KINDS["rating"]
+    FEEDBACK_KINDS.clear()
+    FEEDBACK_KINDS.update(before)
 
 
 def redact(text):
@@ -72,6 +76,27 @@ def test_a_new_kind_is_superseded_quarantined_and_revoked_like_others(rating):
         memory.verify()
 
 
+@pytest.mark.parametrize(("stars", "better_reward"), [(9, 1.0), (0, 1.0), (3, 1.5), (3, float("nan")), (3, "1")])
+def test_a_reward_outside_its_range_is_refused_before_anything_is_written(rating, stars, better_reward):
+    class Generous(rating):
+        """The same kind with another reward of each better answer."""
+
+        __slots__ = ()
+
+        def rewards(self, executed: str | None) -> AnswerRewards:
+            return AnswerRewards(super().rewards(executed).executed, tuple((b, better_reward) for b in self.better))
+
+    FEEDBACK_KINDS[KIND] = Generous
+    with Memory.open(":memory:") as memory:
+        memory.add(Episode("t", [Step("s", "a")], "e1"))
+        memory.feedback("e1", Generous(2, "so-so"), author="ann")
+        before = list(memory.export())
+        with pytest.raises(InputError, match=f"a reward of {KIND} must be .*Correct a field"):
+            memory.feedback("e1", Generous(stars, "great", ("b",)), author="ann")
+        assert list(memory.export()) == before
+        memory.verify()
+
+
 def test_a_kind_that_needs_an_episode_is_refused_without_one(rating):
     with Memory.open(":memory:") as memory, pytest.raises(InputError, match=r"without one: choice, own_answer"):
         memory.feedback(feedback=rating(1, "bad"), task="t", state="s")
@@ -92,12 +117,12 @@ def test_feedback_without_answers_needs_an_episode(rating):
 
 def test_a_new_kind_is_in_the_schema_of_the_service(rating):
     properties = feedback_schema()["properties"]
-    assert "rating" in properties["kind"]["enum"]
-    assert properties["stars"] == {"type": "integer", "description": "rating"}
+    assert KIND in properties["kind"]["enum"]
+    assert properties["stars"] == {"type": "integer", "description": KIND}
     assert properties["reason"]["type"] == "string"
     assert properties["better"]["type"] == "array"
     assert rating.json_schema()["required"] == ["kind", "stars", "reason"]
-    body = {"kind": "rating", "stars": 1, "reason": "bad", "episode_id": "e1"}
+    body = {"kind": KIND, "stars": 1, "reason": "bad", "episode_id": "e1"}
     assert feedback_from_json(body) == (rating(1, "bad"), {"episode_id": "e1"})
 
 
@@ -111,7 +136,7 @@ def test_a_new_kind_is_shown_in_its_own_words(rating):
 def test_a_new_kind_has_a_record(rating):
     record = feedback_record(rating(1, "bad", ("b",)))
     assert record == {"stars": 1, "reason": "bad", "better": ["b"]}
-    assert feedback_from_record("rating", record) == rating(1, "bad", ("b",))
+    assert feedback_from_record(KIND, record) == rating(1, "bad", ("b",))
 
 
 def test_a_kind_with_the_name_of_another_is_refused(rating):

@@ -32,7 +32,7 @@ class AnswerRewards(NamedTuple):
     """The rewards that follow from one feedback.
 
     Args:
-        executed: the reward of the executed answer; None for none.
+        executed: the reward of the executed answer, in [-1, 1]; None for none.
         others: (text, reward) of each other answer; each becomes an episode of one step.
     """
 
@@ -68,7 +68,10 @@ class Feedback(ABC):
 
     @abstractmethod
     def rewards(self, executed: str | None) -> AnswerRewards:
-        """Return the rewards of the executed answer and of others; `executed` is None without an episode."""
+        """Return the rewards of the executed answer and of others, each in [-1, 1], which `Memory.feedback` checks.
+
+        `executed` is None without an episode.
+        """
 
     @abstractmethod
     def words(self) -> str:

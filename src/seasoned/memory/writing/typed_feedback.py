@@ -13,6 +13,7 @@ from dataclasses import dataclass, replace
 from typing import Any, NamedTuple
 
 from seasoned.canonical_json import canonical_json
+from seasoned.checks import check_number
 from seasoned.errors import EpisodeConflictError, InputError, StoreBusyError, excerpt
 from seasoned.memory.stores.base import Store
 from seasoned.memory.stores.sqlite_schema import MAX_STEPS, STEP_BITS
@@ -107,6 +108,19 @@ def record_of(note: Note, rewards: Iterable[StepReward]) -> FeedbackRecord:
     )
 
 
+def _check_rewards(kind: str, rewards: AnswerRewards) -> AnswerRewards:
+    """Return the rewards of feedback if each is in [-1, 1].
+
+    Raises:
+        InputError: one is not.
+    """
+    for reward in (() if rewards.executed is None else (rewards.executed,)) + tuple(each for _, each in rewards.others):
+        check_number(
+            f"a reward of {kind}", reward, -1, 1, next_step=f"Correct a field of the feedback, or {kind}'s rewards()."
+        )
+    return rewards
+
+
 def _event_ids(note: Note) -> list[str]:
     """Return the ids that the events of a feedback note may have."""
     return [event_id(note.id, n) for n in range(len(note.body["alternatives"]) + 1)]  # type: ignore[arg-type]
@@ -184,7 +198,7 @@ class TypedFeedbackWriter:
         Raises:
             NotFoundError: the episode or the step is not there.
             EpisodeConflictError: its id is stored with other content.
-            InputError: it cannot be stored.
+            InputError: it cannot be stored, or a reward of it is outside [-1, 1].
         """
         known = self._notes.find(request.id)
         if known is not None:
@@ -195,7 +209,7 @@ class TypedFeedbackWriter:
         )
         if moment is None:
             raise InputError("no episode, no state", "feedback is on an episode or a state", "Pass episode_id.")
-        own, others = rewards_of(moment.action)
+        own, others = _check_rewards(request.feedback.kind, rewards_of(moment.action))
         if request.episode_id is None and (own is not None or not others):
             raise InputError(
                 f"{request.feedback.kind} without an episode",
