@@ -24,7 +24,7 @@ PROPERTY = settings(max_examples=60, deadline=None, derandomize=True)
 @PROPERTY
 @given(st.floats(0, 100), st.floats(0, 1), st.integers(0, 20), st.integers(1, 1000), st.integers(0, 2**32 - 1))
 def test_every_bonus_is_alpha_over_n_or_nothing(alpha, rate, n_unseen, n_neighbors, seed):
-    drawn = ExplorationBonus(alpha, rate).optimism(untried(n_unseen, n_neighbors), np.random.default_rng(seed))
+    drawn = ExplorationBonus(alpha, rate).bonus(untried(n_unseen, n_neighbors), np.random.default_rng(seed))
     assert drawn.shape == (n_unseen,)
     assert set(drawn.tolist()) <= {0.0, alpha / n_neighbors}
 
@@ -34,7 +34,7 @@ def test_every_bonus_is_alpha_over_n_or_nothing(alpha, rate, n_unseen, n_neighbo
 def test_a_rate_of_1_always_fires_and_of_0_never(alpha, n_unseen, n_neighbors, seed):
     def draw(rate):
         bonus = ExplorationBonus(alpha, rate)
-        return bonus.optimism(untried(n_unseen, n_neighbors), np.random.default_rng(seed)).tolist()
+        return bonus.bonus(untried(n_unseen, n_neighbors), np.random.default_rng(seed)).tolist()
 
     assert draw(1.0) == [alpha / n_neighbors] * n_unseen
     assert draw(0.0) == [0.0] * n_unseen
@@ -43,22 +43,22 @@ def test_a_rate_of_1_always_fires_and_of_0_never(alpha, n_unseen, n_neighbors, s
 @pytest.mark.parametrize("rate", [0.05, 0.3, 0.65])
 def test_it_fires_at_its_rate(rate):
     n = 20_000
-    drawn = ExplorationBonus(1.0, rate).optimism(untried(n, 1), np.random.default_rng(7))
+    drawn = ExplorationBonus(1.0, rate).bonus(untried(n, 1), np.random.default_rng(7))
     assert drawn.mean() == pytest.approx(rate, abs=4 * math.sqrt(rate * (1 - rate) / n))
 
 
 def test_actions_are_drawn_one_by_one():
-    drawn = ExplorationBonus(1.0, 0.5).optimism(untried(200, 1), np.random.default_rng(0))
+    drawn = ExplorationBonus(1.0, 0.5).bonus(untried(200, 1), np.random.default_rng(0))
     assert 0 < drawn.sum() < 200
 
 
 def test_without_neighbours_the_bonus_is_alpha():
-    assert ExplorationBonus(5.0, 1.0).optimism(untried(2, 0), np.random.default_rng(0)).tolist() == [5.0, 5.0]
+    assert ExplorationBonus(5.0, 1.0).bonus(untried(2, 0), np.random.default_rng(0)).tolist() == [5.0, 5.0]
 
 
 def test_the_same_seed_draws_the_same():
     bonus = ExplorationBonus(1.0, 0.5)
-    first, second = (bonus.optimism(untried(50, 3), np.random.default_rng(4)).tolist() for _ in range(2))
+    first, second = (bonus.bonus(untried(50, 3), np.random.default_rng(4)).tolist() for _ in range(2))
     assert first == second
 
 
@@ -96,8 +96,8 @@ def seen(counts, means, deviations=None, variances=None, baseline=0.0):
 def test_otherwise_zero_makes_an_untried_action_worth_nothing():
     bonus = ExplorationBonus(5.0, 0.0, otherwise="zero")
     known = seen([3, 0], [1.0, math.nan], baseline=0.7)
-    assert bonus.optimism(known, RNG(0)).tolist() == [0.0, -0.7]
-    assert ExplorationBonus(5.0, 0.0).optimism(known, RNG(0)).tolist() == [0.0, 0.0]
+    assert bonus.bonus(known, RNG(0)).tolist() == [0.0, -0.7]
+    assert ExplorationBonus(5.0, 0.0).bonus(known, RNG(0)).tolist() == [0.0, 0.0]
 
 
 @pytest.mark.parametrize(
@@ -118,19 +118,19 @@ def test_the_rate_of_the_public_code_for_games(counts, means, deviations, rate):
 def test_ucb_by_hand():
     known = seen([4, 0], [1.0, math.nan], variances=[0.25, 2.0])
     expected = [2.0 * math.sqrt(2 * math.log(5) * v) for v in (0.25, 2.0)]
-    assert UCB(c=2.0).optimism(known, RNG(0)).tolist() == pytest.approx(expected)
+    assert UCB(c=2.0).bonus(known, RNG(0)).tolist() == pytest.approx(expected)
 
 
 def test_thompson_draws_from_the_posterior():
     known = seen([4, 0], [1.0, math.nan], variances=[0.25, 4.0])
     rng = RNG(3)
-    drawn = np.array([Thompson().optimism(known, rng) for _ in range(20_000)])
+    drawn = np.array([Thompson().bonus(known, rng) for _ in range(20_000)])
     assert drawn.mean(axis=0) == pytest.approx([0.0, 0.0], abs=4 * 2 / math.sqrt(20_000))
     assert drawn.var(axis=0) == pytest.approx([0.25, 4.0], rel=0.05)
 
 
 def test_a_count_bonus_falls_with_the_root_of_the_visits():
-    assert CountBonus(2.0).optimism(seen([0, 3, 99], [math.nan, 1.0, 1.0]), RNG(0)).tolist() == [2.0, 1.0, 0.2]
+    assert CountBonus(2.0).bonus(seen([0, 3, 99], [math.nan, 1.0, 1.0]), RNG(0)).tolist() == [2.0, 1.0, 0.2]
 
 
 @pytest.mark.parametrize("rule", [UCB, Thompson, CountBonus, ConfidenceBonus])
@@ -144,6 +144,6 @@ def test_every_rule_of_the_module_has_its_name_in_the_registry():
     rules = {
         name: value
         for name, value in vars(exploration).items()
-        if isinstance(value, type) and hasattr(value, "optimism") and value is not exploration.Exploration
+        if isinstance(value, type) and hasattr(value, "bonus") and value is not exploration.Exploration
     }
     assert rules == exploration.EXPLORATION_RULES

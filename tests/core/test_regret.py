@@ -54,7 +54,7 @@ def exponent(exploration, *, selection="argmax", scale="spread", seeds=10, round
 
 
 @pytest.mark.parametrize("rule", [UCB(), pytest.param(Thompson(), marks=pytest.mark.slow)])
-def test_argmax_with_optimism_has_sublinear_regret(rule):
+def test_argmax_with_a_bonus_has_sublinear_regret(rule):
     e, per_round = exponent(rule)
     assert e < 0.8
     assert per_round < 0.12  # choosing at random loses 0.3 a round

@@ -122,9 +122,9 @@ class AdvantageEstimator:
     The presets of `seasoned.JitRL` are configurations of this one estimator.
 
     Example:
-        >>> seen = Sums(np.array([2.0, 1.0]), np.array([2.0, 1.0]), np.array([2.0, 0.4]), np.array([2.5, 0.16]))
+        >>> sums = Sums(np.array([2.0, 1.0]), np.array([2.0, 1.0]), np.array([2.0, 0.4]), np.array([2.5, 0.16]))
         >>> estimate = AdvantageEstimator("neighbors", kappa=0.0).estimate(
-        ...     seen, rows=np.array([0, 1]), base_probs=np.array([0.5, 0.5]), spread=1.0, rng=np.random.default_rng(0))
+        ...     sums, rows=np.array([0, 1]), base_probs=np.array([0.5, 0.5]), spread=1.0, rng=np.random.default_rng(0))
         >>> estimate.advantages.round(3).tolist()
         [0.2, -0.4]
     """
@@ -143,13 +143,13 @@ class AdvantageEstimator:
             check_number("kappa", self.kappa, at_least=0, next_step="0 switches shrinkage off.")
 
     def estimate(
-        self, seen: Sums, *, rows: Ints, base_probs: Floats, spread: float, rng: np.random.Generator
+        self, sums: Sums, *, rows: Ints, base_probs: Floats, spread: float, rng: np.random.Generator
     ) -> AdvantageEstimate:
         """Return the advantages of C candidates.
 
         Args:
-            seen: sums over all neighbours, by action (A actions), candidates or not.
-            rows: shape (C,), each candidate's row in `seen`; -1 if it is untried.
+            sums: sums over all neighbours, by action (A actions), candidates or not.
+            rows: shape (C,), each candidate's row in `sums`; -1 if it is untried.
             base_probs: shape (C,), the model's own policy.
             spread: robust return spread, in reward units; 0 when all returns are equal.
             rng: for exploration.
@@ -157,9 +157,9 @@ class AdvantageEstimator:
         Raises:
             InputError: `levels="own"` without sums by state.
         """
-        found = self._posterior(seen, rows, base_probs, spread)
-        optimism = self._optimism(seen, rows, found, rng)
-        baseline, bonuses = self._with_optimism(seen, found, optimism)
+        found = self._posterior(sums, rows, base_probs, spread)
+        bonus = self._bonus(sums, rows, found, rng)
+        baseline, bonuses = self._with_bonus(sums, found, bonus)
         exact, half = np.full(len(rows), np.nan), np.full(len(rows), np.nan)
         if found.values is not None and found.weights_in_v is not None and baseline is not None:
             exact[found.known] = found.q[found.known] - baseline
@@ -177,62 +177,62 @@ class AdvantageEstimator:
             found.kappa,
         )
 
-    def _posterior(self, seen: Sums, rows: Ints, base_probs: Floats, spread: float) -> _Posterior:
+    def _posterior(self, sums: Sums, rows: Ints, base_probs: Floats, spread: float) -> _Posterior:
         """Return the posterior of each candidate and of V, before exploration."""
-        noise, degrees = noise_variance(seen, spread)
-        scatter = scatter_variance(seen, spread, noise, degrees)
+        noise, degrees = noise_variance(sums, spread)
+        scatter = scatter_variance(sums, spread, noise, degrees)
         kappa = derived_kappa(noise, scatter) if self.kappa is None else self.kappa
-        known = np.append(seen.weights > 0.0, False)[rows]
+        known = np.append(sums.weights > 0.0, False)[rows]
         tried = rows[known]
         means, q = np.full(len(rows), np.nan), np.full(len(rows), np.nan)
         # If all returns are equal, the scatter of values is unknown: one unit of reward, as in the scale.
         variances = np.full(len(rows), scatter if scatter > 0.0 else 1.0)
-        if not seen.weights.sum() > 0.0:
+        if not sums.weights.sum() > 0.0:
             return _Posterior(known, means, q, variances, kappa, None, None, None)
-        values = (additive_values if self.levels == "own" else shared_values)(seen, kappa, noise, degrees)
-        means[known] = seen.totals[tried] / seen.weights[tried]
+        values = (additive_values if self.levels == "own" else shared_values)(sums, kappa, noise, degrees)
+        means[known] = sums.totals[tried] / sums.weights[tried]
         q[known], variances[known] = values.q[tried], np.diag(values.covariance)[tried]
-        weights_in_v = self._weights_in_v(seen, tried, base_probs[known])
-        baseline = self._baseline(seen, values, weights_in_v)
+        weights_in_v = self._weights_in_v(sums, tried, base_probs[known])
+        baseline = self._baseline(sums, values, weights_in_v)
         return _Posterior(known, means, q, variances, kappa, values, weights_in_v, baseline)
 
-    def _optimism(self, seen: Sums, rows: Ints, found: _Posterior, rng: np.random.Generator) -> Floats:
+    def _bonus(self, sums: Sums, rows: Ints, found: _Posterior, rng: np.random.Generator) -> Floats:
         """Return the bonus of exploration for each candidate, in reward units; 0 without exploration."""
         if self.exploration is None:
             return np.zeros(len(rows))
-        counts, deviations = _counts_and_deviations(seen, rows)
+        counts, deviations = _counts_and_deviations(sums, rows)
         stats = CandidateStats(
-            counts, found.means, deviations, found.variances, found.baseline or 0.0, int(seen.counts.sum())
+            counts, found.means, deviations, found.variances, found.baseline or 0.0, int(sums.counts.sum())
         )
-        return self.exploration.optimism(stats, rng)
+        return self.exploration.bonus(stats, rng)
 
-    def _with_optimism(self, seen: Sums, found: _Posterior, optimism: Floats) -> tuple[float | None, Floats]:
+    def _with_bonus(self, sums: Sums, found: _Posterior, bonus: Floats) -> tuple[float | None, Floats]:
         """Return V and the bonuses; under `action_means` the optimistic value of an untried candidate enters V."""
-        bonuses, untried = optimism.copy(), ~found.known
+        bonuses, untried = bonus.copy(), ~found.known
         if self.baseline != "action_means" or found.values is None or found.baseline is None or not untried.any():
             return found.baseline, bonuses
-        mean = float(np.mean([*found.values.q[seen.weights > 0.0], *(found.baseline + optimism[untried])]))
+        mean = float(np.mean([*found.values.q[sums.weights > 0.0], *(found.baseline + bonus[untried])]))
         bonuses[untried] += found.baseline - mean
         return mean, bonuses
 
-    def _weights_in_v(self, seen: Sums, tried: Ints, base_probs: Floats) -> Floats | None:
+    def _weights_in_v(self, sums: Sums, tried: Ints, base_probs: Floats) -> Floats | None:
         """Return the weight of each action in V, shape (A,), summing to 1; None if no candidate was tried."""
         if self.baseline != "base_policy":
-            visits: Floats = seen.weights / seen.weights.sum()
+            visits: Floats = sums.weights / sums.weights.sum()
             return visits
         if not len(tried):
             return None
         # A sharp prior can make the tried actions' probabilities underflow; their ratios remain valid.
         pi = np.maximum(base_probs, np.finfo(np.float64).tiny)
-        weights = np.zeros(len(seen.weights))
+        weights = np.zeros(len(sums.weights))
         weights[tried] = pi / pi.sum()
         return weights
 
-    def _baseline(self, seen: Sums, values: Values, weights_in_v: Floats | None) -> float | None:
+    def _baseline(self, sums: Sums, values: Values, weights_in_v: Floats | None) -> float | None:
         if weights_in_v is None:
             return None
         if self.baseline != "base_policy" and self.levels == "shared":
-            return float(seen.totals.sum() / seen.weights.sum())  # the mean return, without shrinkage
+            return float(sums.totals.sum() / sums.weights.sum())  # the mean return, without shrinkage
         return float(weights_in_v @ values.q)
 
     def _scale(self, advantages: Floats, spread: float) -> float:
@@ -246,12 +246,12 @@ class AdvantageEstimator:
         return largest if largest > 0.0 else 1.0
 
 
-def _counts_and_deviations(seen: Sums, rows: Ints) -> tuple[Floats, Floats]:
+def _counts_and_deviations(sums: Sums, rows: Ints) -> tuple[Floats, Floats]:
     """Return the numbers of steps and the standard deviations (population) of the returns, by candidate."""
-    safe = np.where(seen.weights > 0.0, seen.weights, 1.0)
+    safe = np.where(sums.weights > 0.0, sums.weights, 1.0)
     with np.errstate(over="ignore", invalid="ignore"):
-        variances = np.fmax(seen.squares / safe - (seen.totals / safe) ** 2, 0.0)
-    return np.append(seen.counts, 0.0)[rows], np.append(np.sqrt(variances), np.nan)[rows]
+        variances = np.fmax(sums.squares / safe - (sums.totals / safe) ** 2, 0.0)
+    return np.append(sums.counts, 0.0)[rows], np.append(np.sqrt(variances), np.nan)[rows]
 
 
 def _half_widths(values: Values, weights_in_v: Floats, tried: Ints) -> Floats:

@@ -59,7 +59,7 @@ class CandidateStats:
 class Exploration(Protocol):
     """A rule of exploration."""
 
-    def optimism(self, seen: CandidateStats, rng: np.random.Generator) -> Floats:
+    def bonus(self, stats: CandidateStats, rng: np.random.Generator) -> Floats:
         """Return the bonus on each candidate's value (V if untried), shape (C,), in reward units."""
         ...
 
@@ -78,8 +78,8 @@ class ExplorationBonus:
         otherwise: the value of an untried action without the bonus: `baseline` or `zero`.
 
     Example:
-        >>> seen = CandidateStats(np.zeros(2), np.full(2, np.nan), np.full(2, np.nan), np.ones(2), 0.2, n_neighbors=10)
-        >>> ExplorationBonus(alpha=5.0, rate=1.0).optimism(seen, np.random.default_rng(0)).tolist()
+        >>> stats = CandidateStats(np.zeros(2), np.full(2, np.nan), np.full(2, np.nan), np.ones(2), 0.2, n_neighbors=10)
+        >>> ExplorationBonus(alpha=5.0, rate=1.0).bonus(stats, np.random.default_rng(0)).tolist()
         [0.5, 0.5]
     """
 
@@ -92,12 +92,12 @@ class ExplorationBonus:
         check_number("rate", self.rate, 0, 1, next_step="The `seed` preset uses 0.3.")
         check_one_of("otherwise", self.otherwise, get_args(Otherwise))
 
-    def optimism(self, seen: CandidateStats, rng: np.random.Generator) -> Floats:
-        """See `Exploration.optimism`.
+    def bonus(self, stats: CandidateStats, rng: np.random.Generator) -> Floats:
+        """See `Exploration.bonus`.
 
         Without neighbours every action is untried, a common bonus shifts nothing, and `alpha` itself is used.
         """
-        return _bonus(seen, rng, self.alpha, self.rate, 0.0 if self.otherwise == "baseline" else -seen.baseline)
+        return _bonus(stats, rng, self.alpha, self.rate, 0.0 if self.otherwise == "baseline" else -stats.baseline)
 
 
 @dataclass(frozen=True, slots=True)
@@ -113,8 +113,8 @@ class ConfidenceBonus:
         alpha: in reward units, finite and >= 0.
 
     Example:
-        >>> seen = CandidateStats(np.array([4, 0]), np.array([1, np.nan]), np.array([0, np.nan]), np.ones(2), 1.0, 4)
-        >>> ConfidenceBonus(alpha=1.0).rate(seen)
+        >>> stats = CandidateStats(np.array([4, 0]), np.array([1, np.nan]), np.array([0, np.nan]), np.ones(2), 1.0, 4)
+        >>> ConfidenceBonus(alpha=1.0).rate(stats)
         0.5
     """
 
@@ -123,27 +123,27 @@ class ConfidenceBonus:
     def __post_init__(self) -> None:
         check_number("alpha", self.alpha, 0, next_step="The public code uses 1.")
 
-    def rate(self, seen: CandidateStats) -> float:
+    def rate(self, stats: CandidateStats) -> float:
         """Return the probability with which an untried action gets the bonus."""
-        repeated = seen.counts >= 2
+        repeated = stats.counts >= 2
         if not repeated.any():
             return 0.8
-        mu, sigma, n = seen.means[repeated], seen.deviations[repeated], seen.counts[repeated]
+        mu, sigma, n = stats.means[repeated], stats.deviations[repeated], stats.counts[repeated]
         good = mu > 0.0
         conf = np.zeros(len(mu))
         conf[good] = (mu[good] / (1.0 + sigma[good] / mu[good])) ** 0.65 * np.maximum(n[good] / 4.0, 1.0)
         return float(np.clip(1.0 / (1.0 + conf.max()), 0.05, 0.8))
 
-    def optimism(self, seen: CandidateStats, rng: np.random.Generator) -> Floats:
-        """See `Exploration.optimism`."""
-        return _bonus(seen, rng, self.alpha, self.rate(seen), -seen.baseline)
+    def bonus(self, stats: CandidateStats, rng: np.random.Generator) -> Floats:
+        """See `Exploration.bonus`."""
+        return _bonus(stats, rng, self.alpha, self.rate(stats), -stats.baseline)
 
 
-def _bonus(seen: CandidateStats, rng: np.random.Generator, alpha: float, rate: float, otherwise: float) -> Floats:
-    untried = seen.untried
+def _bonus(stats: CandidateStats, rng: np.random.Generator, alpha: float, rate: float, otherwise: float) -> Floats:
+    untried = stats.untried
     fires = rng.random(int(untried.sum())) < rate
     added = np.zeros(len(untried))
-    added[untried] = np.where(fires, alpha / max(seen.n_neighbors, 1), otherwise)
+    added[untried] = np.where(fires, alpha / max(stats.n_neighbors, 1), otherwise)
     return added
 
 
@@ -159,8 +159,8 @@ class UCB:
         c: 1 is the theoretical value; a smaller one explores less.
 
     Example:
-        >>> seen = CandidateStats(np.ones(1), np.zeros(1), np.zeros(1), np.array([0.5]), 0.0, n_neighbors=1)
-        >>> UCB().optimism(seen, np.random.default_rng(0)).round(3).tolist()
+        >>> stats = CandidateStats(np.ones(1), np.zeros(1), np.zeros(1), np.array([0.5]), 0.0, n_neighbors=1)
+        >>> UCB().bonus(stats, np.random.default_rng(0)).round(3).tolist()
         [0.833]
     """
 
@@ -169,10 +169,10 @@ class UCB:
     def __post_init__(self) -> None:
         check_number("c", self.c, 0, next_step="1 is the theoretical value.")
 
-    def optimism(self, seen: CandidateStats, rng: np.random.Generator) -> Floats:
-        """See `Exploration.optimism`."""
+    def bonus(self, stats: CandidateStats, rng: np.random.Generator) -> Floats:
+        """See `Exploration.bonus`."""
         del rng
-        result: Floats = self.c * np.sqrt(2.0 * np.log1p(seen.n_neighbors) * seen.variances)
+        result: Floats = self.c * np.sqrt(2.0 * np.log1p(stats.n_neighbors) * stats.variances)
         return result
 
 
@@ -188,8 +188,8 @@ class Thompson:
         scale: 1 draws from the posterior; smaller explores less.
 
     Example:
-        >>> seen = CandidateStats(np.ones(1), np.zeros(1), np.zeros(1), np.array([0.0]), 0.0, n_neighbors=1)
-        >>> Thompson().optimism(seen, np.random.default_rng(0)).tolist()
+        >>> stats = CandidateStats(np.ones(1), np.zeros(1), np.zeros(1), np.array([0.0]), 0.0, n_neighbors=1)
+        >>> Thompson().bonus(stats, np.random.default_rng(0)).tolist()
         [0.0]
     """
 
@@ -198,9 +198,9 @@ class Thompson:
     def __post_init__(self) -> None:
         check_number("scale", self.scale, 0, next_step="1 draws from the posterior.")
 
-    def optimism(self, seen: CandidateStats, rng: np.random.Generator) -> Floats:
-        """See `Exploration.optimism`."""
-        result: Floats = self.scale * np.sqrt(seen.variances) * rng.standard_normal(len(seen.counts))
+    def bonus(self, stats: CandidateStats, rng: np.random.Generator) -> Floats:
+        """See `Exploration.bonus`."""
+        result: Floats = self.scale * np.sqrt(stats.variances) * rng.standard_normal(len(stats.counts))
         return result
 
 
@@ -216,8 +216,8 @@ class CountBonus:
         alpha: the bonus of an untried action, in reward units, finite and >= 0.
 
     Example:
-        >>> seen = CandidateStats(np.array([3]), np.zeros(1), np.zeros(1), np.zeros(1), 0.0, n_neighbors=3)
-        >>> CountBonus(alpha=1.0).optimism(seen, np.random.default_rng(0)).tolist()
+        >>> stats = CandidateStats(np.array([3]), np.zeros(1), np.zeros(1), np.zeros(1), 0.0, n_neighbors=3)
+        >>> CountBonus(alpha=1.0).bonus(stats, np.random.default_rng(0)).tolist()
         [0.5]
     """
 
@@ -226,10 +226,10 @@ class CountBonus:
     def __post_init__(self) -> None:
         check_number("alpha", self.alpha, 0, next_step="A tenth of the largest return is a start.")
 
-    def optimism(self, seen: CandidateStats, rng: np.random.Generator) -> Floats:
-        """See `Exploration.optimism`."""
+    def bonus(self, stats: CandidateStats, rng: np.random.Generator) -> Floats:
+        """See `Exploration.bonus`."""
         del rng
-        result: Floats = self.alpha / np.sqrt(1.0 + seen.counts)
+        result: Floats = self.alpha / np.sqrt(1.0 + stats.counts)
         return result
 
 
