@@ -124,6 +124,7 @@ def test_a_new_kind_is_in_the_schema_of_the_service(rating):
     assert rating.json_schema()["required"] == ["kind", "stars", "reason"]
     body = {"kind": KIND, "stars": 1, "reason": "bad", "episode_id": "e1"}
     assert feedback_from_json(body) == (rating(1, "bad"), {"episode_id": "e1"})
+    assert feedback_from_json({**body, "better": ["b"]})[0] == rating(1, "bad", ("b",))
 
 
 def test_a_new_kind_is_shown_in_its_own_words(rating):
