@@ -249,17 +249,23 @@ def never():
 def test_stored_completions_and_capabilities_are_read(tmp_path):
     request = CompletionRequest((Message("user", "x"),))
     completion = {
-        "text": "yes", "model": "m", "top_logprobs": [[{"token": "A", "logprob": -0.5}]],
+        "text": "yes",
+        "model": "m",
+        "top_logprobs": [[{"token": "A", "logprob": -0.5}]],
         "usage": {"calls": 1, "prompt_tokens": 3, "completion_tokens": 1, "latency_s": 0.5},
-    }  # fmt: skip
+    }
     written(
-        tmp_path / "a.db", 0x5EA50CAC, 1,
-        ("CREATE TABLE answers (digest TEXT PRIMARY KEY, model TEXT NOT NULL, completion TEXT NOT NULL)"
-         " WITHOUT ROWID",),
+        tmp_path / "a.db",
+        0x5EA50CAC,
+        1,
+        (
+            "CREATE TABLE answers (digest TEXT PRIMARY KEY, model TEXT NOT NULL, completion TEXT NOT NULL)"
+            " WITHOUT ROWID",
+        ),
         ("CREATE TABLE capabilities (model TEXT PRIMARY KEY, capabilities TEXT NOT NULL) WITHOUT ROWID",),
         ("INSERT INTO answers VALUES (?, 'm', ?)", request_digest("m", request), json.dumps(completion)),
         ("INSERT INTO capabilities VALUES ('m', ?)", '{"logprobs":true,"max_top_logprobs":20}'),
-    )  # fmt: skip
+    )
     llm = CachedLLM(never, tmp_path / "a.db", name="m")
     answer = asyncio.run(llm.complete(request))
     assert (answer.text, answer.top_logprobs[0][0].logprob, answer.usage.cached_tokens) == ("yes", -0.5, 4)
@@ -270,14 +276,20 @@ def test_stored_vectors_are_read(tmp_path):
     model = ScriptedEmbedder(lambda text: [0.6, 0.8], dimensions=2)
     digest = hashlib.sha256(b"x").digest()
     written(
-        tmp_path / "v.db", 0x5EA50EBD, 1,
-        ("CREATE TABLE embedders (id INTEGER PRIMARY KEY, identity TEXT NOT NULL UNIQUE, dimensions INTEGER,"
-         " current INTEGER NOT NULL)",),
-        ("CREATE TABLE vectors (id INTEGER PRIMARY KEY, embedder INTEGER NOT NULL, digest BLOB NOT NULL,"
-         " vector BLOB NOT NULL, UNIQUE (embedder, digest))",),
+        tmp_path / "v.db",
+        0x5EA50EBD,
+        1,
+        (
+            "CREATE TABLE embedders (id INTEGER PRIMARY KEY, identity TEXT NOT NULL UNIQUE, dimensions INTEGER,"
+            " current INTEGER NOT NULL)",
+        ),
+        (
+            "CREATE TABLE vectors (id INTEGER PRIMARY KEY, embedder INTEGER NOT NULL, digest BLOB NOT NULL,"
+            " vector BLOB NOT NULL, UNIQUE (embedder, digest))",
+        ),
         ("INSERT INTO embedders VALUES (3, ?, 2, 1)", model.identity),
         ("INSERT INTO vectors VALUES (1, 3, ?, ?)", digest, np.array([0.8, 0.6], "<f4").tobytes()),
-    )  # fmt: skip
+    )
     assert CachedEmbedder(model, tmp_path / "v.db").embed(["x"]).tolist() == [[np.float32(0.8), np.float32(0.6)]]
     assert model.spent.calls == 0
 
@@ -285,10 +297,12 @@ def test_stored_vectors_are_read(tmp_path):
 def test_stored_actions_are_read_from_a_file_without_a_version(tmp_path):
     digest = hashlib.sha256(b'["story", "here"]').digest()
     written(
-        tmp_path / "j.db", 0x5EA50CAD, 0,
+        tmp_path / "j.db",
+        0x5EA50CAD,
+        0,
         ("CREATE TABLE actions (digest BLOB PRIMARY KEY, actions TEXT NOT NULL) WITHOUT ROWID",),
         ("INSERT INTO actions VALUES (?, ?)", digest, '["north"]'),
-    )  # fmt: skip
+    )
     cache = ActionCache(tmp_path / "j.db")
     assert cache.get(("story", "here"), never) == ("north",)
     cache.close()
