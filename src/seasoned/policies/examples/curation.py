@@ -15,10 +15,10 @@ __all__ = ["Curation"]
 class Curation:
     """Values the examples of one memory by their own outcome, and by the outcomes of the steps that displayed them."""
 
-    def __init__(self, memory: ReadableMemory, gamma: float, showings: ImpressionEffects) -> None:
+    def __init__(self, memory: ReadableMemory, gamma: float, effects: ImpressionEffects) -> None:
         self._memory = memory
         self._gamma = gamma
-        self._showings = showings
+        self._effects = effects
 
     def values(self, *, confidence: float = 0.95) -> tuple[ExampleValuation, ...]:
         """Return the valuation of every example that was shown at least once, computed from the stored data.
@@ -37,15 +37,15 @@ class Curation:
         Args:
             confidence: of the intervals, in (0, 1).
         """
-        shown, observed, n_shown = self._showings.all()
+        shown, observed, n_shown = self._effects.all()
         seen = self._memory.experiences(shown, gamma=self._gamma)
         rows = [row for row, place in enumerate(shown) if place in seen]
         places = [shown[row] for row in rows]
         observed = Observed(observed.counts[rows], observed.totals[rows], observed.squares[rows])
-        observed = observed.with_own(*self._showings.own(places))
+        observed = observed.with_own(*self._effects.own(places))
         worth = posterior_worth(observed, derived_shrinkage(observed), confidence=confidence)
         retired = {(note.episode_id, note.step) for note in self._memory.notes(kind=RETIRED)}
-        rejected = self._showings.rejected(list(seen.values()))
+        rejected = self._effects.rejected(list(seen.values()))
         return tuple(
             ExampleValuation(
                 *place,

@@ -218,7 +218,7 @@ class Examples(Curation):
                 one for one in moments if self._trust.counts(one.experience.episode_id, one.feedback_totals or {})
             )
             highest, median = max((one.experience.return_ for one in moments), default=None), lambda: None
-        observed = functools.partial(self._showings.observed, alike=not whole, exclude_task=exclude_task)
+        observed = functools.partial(self._effects.observed, alike=not whole, exclude_task=exclude_task)
         candidates = rank_candidates(
             moments,
             self._weights,
@@ -277,7 +277,7 @@ class Examples(Curation):
             around[place] = [(episode_id, index) for index in near]
         wanted = {place: None for places in around.values() for place in places}
         seen = self._memory.experiences(list(wanted), gamma=self._gamma)
-        ends = self._showings.rejected(
+        ends = self._effects.rejected(
             [
                 seen[place]
                 for one in chosen
