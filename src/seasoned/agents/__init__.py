@@ -18,7 +18,7 @@ from seasoned.agents.react import (
     VerifyResult,
 )
 from seasoned.agents.runs.cost_ledger import Ledger
-from seasoned.agents.runs.learning_curves import CurveComparison, block_means, compare_curves
+from seasoned.agents.runs.curve_comparison import CurveComparison, block_means, compare_curves
 from seasoned.agents.runs.run import play_run
 from seasoned.agents.runs.run_record import RunRecord, provenance, read_code, read_lost_usage, read_results
 

@@ -21,18 +21,19 @@ from seasoned.agents.loop.step_runner import EpisodeResult
 from seasoned.errors import ConfigError, InputError, NewerStoreError, excerpt
 from seasoned.protocols import Usage
 
-__all__ = ["RunRecord", "new_run_id", "provenance", "read_code", "read_lost_usage", "read_results"]
+__all__ = ["RECORDED_PACKAGES", "RunRecord", "new_run_id", "provenance", "read_code", "read_lost_usage", "read_results"]
 
 _EPISODES = "episodes.jsonl"
 _LOST = "lost.jsonl"
 _UNREADABLE = (OSError, ValueError, TypeError, LookupError, AttributeError, RecursionError)
-_PACKAGES = ("seasoned", "numpy", "openai", "textworld", "xllamacpp")
+RECORDED_PACKAGES = ("seasoned", "numpy", "openai", "litellm", "transformers", "xllamacpp", "textworld")
+"""The packages whose versions a run records if they are installed; a model provider adds its own here."""
 
 
 def provenance() -> dict[str, Any]:
     """Return the context of a result besides its settings: versions, machine, and git revision, if there is one."""
     versions = {}
-    for package in _PACKAGES:
+    for package in RECORDED_PACKAGES:
         try:
             versions[package] = metadata.version(package)
         except metadata.PackageNotFoundError:

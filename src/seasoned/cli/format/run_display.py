@@ -15,7 +15,7 @@ from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, T
 from rich.table import Table
 from rich.text import Text
 
-from seasoned.agents.runs.learning_curves import CurveComparison
+from seasoned.agents.runs.curve_comparison import CurveComparison
 from seasoned.cli.format.values import span_text
 from seasoned.core import Interval, mean_interval
 from seasoned.errors import MissingExtraError

@@ -180,14 +180,14 @@ class Measure:
     """A measure of one learning run, and its column in the report.
 
     Args:
-        of: computes it from the episodes of a run; None: unknown.
+        compute: the function that returns it from the episodes of a run; None: unknown.
         limits: the lowest and the highest possible value; None: those of a score, see `score_range`.
         column: the heading of its column in the report; None: it has no column.
         table: the table of that column.
         by_length: a sum over the run, so runs of fewer episodes have less of it.
     """
 
-    of: Callable[[Sequence[EpisodeResult], Task], float | None]
+    compute: Callable[[Sequence[EpisodeResult], Task], float | None]
     limits: Limits | None = (0.0, None)
     column: str | None = None
     table: Literal["scores", "costs"] = "costs"
@@ -259,7 +259,7 @@ def measure(episodes: Sequence[EpisodeResult], task: Task) -> Mapping[str, float
     """
     if not episodes:
         raise InputError("a run of 0 episodes", "a run is measured by its episodes", "Play one.")
-    measured = {name: each.of(episodes, task) for name, each in MEASURES.items()}
+    measured = {name: each.compute(episodes, task) for name, each in MEASURES.items()}
     passes = [passed(episode, task) for episode in last_quarter(episodes)]
     known = [each for each in passes if each is not None]
     powers: Mapping[int, float | None] = (

@@ -1,4 +1,4 @@
-"""The chat-completions dialect of every endpoint: checked requests as JSON, and checked completions from JSON."""
+"""Chat-completions dialect of OpenAI-compatible endpoints: checked requests as JSON, checked completions from JSON."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Learning curves: scores by block of episodes, and paired differences, with intervals over seeds."""
+"""Comparison of learning curves with and without memory: mean scores by block of episodes, paired by seed."""
 
 from __future__ import annotations
 
