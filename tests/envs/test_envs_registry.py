@@ -24,6 +24,7 @@ def test_every_opener_takes_a_target_and_options(kind):
     opener = envs.ENVIRONMENTS.load(kind)
     inspect.signature(opener).bind("target", {"seed": "1"})
     assert opener.__doc__
+    assert any(form.startswith(f"{kind}:") for form in envs.ENVIRONMENT_SPECIFICATIONS)
 
 
 @pytest.mark.parametrize("env", EXAMPLES, ids=lambda env: type(env).__name__)

@@ -7,13 +7,14 @@ from seasoned.envs.grid import Grid
 from seasoned.envs.gym import GymnasiumEnv, record_gymnasium
 from seasoned.envs.jericho import JerichoEnv
 from seasoned.envs.mdp_solver import ExactValues
-from seasoned.envs.registry import ENVIRONMENTS, open_env
+from seasoned.envs.registry import ENVIRONMENT_SPECIFICATIONS, ENVIRONMENTS, open_env
 from seasoned.envs.shell import Shell, ShellLimits, ShellResult
 from seasoned.envs.support import SupportTriage
 from seasoned.envs.textworld import TextWorldEnv
 
 __all__ = [
     "ENVIRONMENTS",
+    "ENVIRONMENT_SPECIFICATIONS",
     "BrowserEnv",
     "ContextualBandit",
     "ExactValues",

@@ -1,11 +1,14 @@
 """The environment kinds, and the one place that opens a specification such as `textworld:cooking?seed=3`.
 
-To add an environment, write its class with an opener `(target, options) -> Environment`, and name the opener here.
+To add an environment, write its class with an opener `(target, options) -> Environment`, and add the opener and the
+forms of its specifications here.
 """
 
 from __future__ import annotations
 
+import inspect
 from pathlib import Path
+from typing import NamedTuple
 
 from seasoned.checks import suggest
 from seasoned.envs.env_options import parse_query
@@ -13,36 +16,44 @@ from seasoned.errors import InputError, excerpt
 from seasoned.protocols import Environment
 from seasoned.registry import Registry
 
-__all__ = ["ENVIRONMENTS", "open_env"]
+__all__ = ["ENVIRONMENTS", "ENVIRONMENT_SPECIFICATIONS", "open_env"]
 
-ENVIRONMENTS = Registry(
-    "environment kind",
-    {
-        "bandit": "seasoned.envs.bandit:open_bandit",
-        "browser": "seasoned.envs.browser:open_browser",
-        "files": "seasoned.envs.files:open_files",
-        "grid": "seasoned.envs.grid:open_grid",
-        "gymnasium": "seasoned.envs.gym:open_gymnasium",
-        "jericho": "seasoned.envs.jericho:open_jericho",
-        "python": "seasoned.envs.user_code:open_python",
-        "support": "seasoned.envs.support:open_support",
-        "textworld": "seasoned.envs.textworld:open_textworld",
-    },
-)
+
+class _Kind(NamedTuple):
+    """The opener of a kind of environment, and the forms of its specifications."""
+
+    path: str
+    forms: tuple[str, ...]
+
+
+_KINDS = {
+    "bandit": _Kind("seasoned.envs.bandit:open_bandit", ("bandit:JSON",)),
+    "browser": _Kind("seasoned.envs.browser:open_browser", ("browser:TASK",)),
+    "files": _Kind("seasoned.envs.files:open_files", ("files:TASK",)),
+    "grid": _Kind("seasoned.envs.grid:open_grid", ("grid:ROWS",)),
+    "gymnasium": _Kind("seasoned.envs.gym:open_gymnasium", ("gymnasium:ID",)),
+    "jericho": _Kind("seasoned.envs.jericho:open_jericho", ("jericho:FILE",)),
+    "python": _Kind("seasoned.envs.user_code:open_python", ("python:package.module:callable",)),
+    "support": _Kind("seasoned.envs.support:open_support", ("support:triage",)),
+    "textworld": _Kind("seasoned.envs.textworld:open_textworld", ("textworld:CHALLENGE", "textworld:FILE.z8")),
+}
+
+ENVIRONMENTS = Registry("environment kind", {name: kind.path for name, kind in _KINDS.items()})
 """The openers by kind. Each takes the target and the options as texts; it is imported at its first use."""
+
+ENVIRONMENT_SPECIFICATIONS = tuple(form for kind in _KINDS.values() for form in kind.forms)
+"""The forms of a specification, without options. The opener of each kind describes its target and its options."""
 
 
 def open_env(spec: str, *, games_dir: str | Path | None = None) -> Environment:
     """Return the environment that `spec` names; the environment's `name` is such a specification.
 
-    Specifications are `textworld:CHALLENGE?option=value&...` or `textworld:FILE.z8`, `jericho:FILE`, `gymnasium:ID`,
-    `browser:TASK`, `files:TASK`, `support:triage`, `grid:ROWS` with rows separated by `/`, `bandit:JSON` with mean
-    rewards by context and action, and `python:package.module:callable`, which is called with the options as texts.
-    Options are the arguments of the environment's class; the items of a list are separated by commas.
+    A specification is one of `ENVIRONMENT_SPECIFICATIONS`, with `?option=value&...` after it for options, which are the
+    arguments of the environment's class; the items of a list are separated by commas.
 
     Args:
         spec: the specification.
-        games_dir: the folder of generated TextWorld games; a cache folder of the user if None.
+        games_dir: the folder of generated games, for a kind whose opener takes one; a cache folder of the user if None.
 
     Raises:
         InputError: no environment has this name, or the environment has no such option.
@@ -62,6 +73,7 @@ def open_env(spec: str, *, games_dir: str | Path | None = None) -> Environment:
     target, _, query = rest.partition("?")
     if kind not in kinds:
         raise InputError(f"environment {excerpt(spec)}", f"no environment is called {kind!r}", suggest(kind, kinds))
-    settings = {"games_dir": games_dir} if kind == "textworld" else {}
-    environment: Environment = ENVIRONMENTS.load(kind)(target, parse_query(query), **settings)
+    opener = ENVIRONMENTS.load(kind)
+    settings = {"games_dir": games_dir} if "games_dir" in inspect.signature(opener).parameters else {}
+    environment: Environment = opener(target, parse_query(query), **settings)
     return environment
