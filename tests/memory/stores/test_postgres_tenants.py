@@ -11,8 +11,9 @@ from psycopg import sql
 
 from seasoned import Episode, Memory, Step
 from seasoned.errors import ConfigError, InputError, NotFoundError, StoreError
+from seasoned.memory.stores.base import MigrationReport
 from seasoned.memory.stores.postgres.schema import POSTGRES_VERSION, TABLES
-from seasoned.memory.stores.postgres.tenants import GROUP, MigrationReport, migrate
+from seasoned.memory.stores.postgres.tenants import GROUP, migrate
 from seasoned.memory.stores.sqlite_schema import COLUMNS
 from seasoned.memory.values.selection import Selection
 from seasoned.testing import check_memory

@@ -15,9 +15,7 @@ from seasoned.cli.format.values import listed
 from seasoned.cli.memory.access import memory_command
 from seasoned.cli.params import example, overwrite_option
 from seasoned.errors import InputError, excerpt
-from seasoned.memory import Memory
-from seasoned.memory.stores.registry import display_path, is_file
-from seasoned.memory.stores.sqlite_schema import SCHEMA_VERSION
+from seasoned.memory.stores.registry import display_path, store_kind
 from seasoned.memory.values.encoder_mismatch import excerpts_at_difference
 
 __all__ = ["backup", "compact", "diff", "merge", "migrate", "restore"]
@@ -67,9 +65,10 @@ def restore(source: str, target: str, overwrite: bool) -> None:
 
 def _present_copy(copy: Any) -> None:
     present(copy, {"target": copy.target, "bytes": copy.bytes, "schema": copy.schema}, _hashes(copy.hashes))
-    if copy.schema < SCHEMA_VERSION:
+    newest = store_kind(copy.target).schema_version
+    if copy.schema < newest:
         echo_hint(
-            f"it was copied unchanged, with the older schema {copy.schema}; to bring it to schema {SCHEMA_VERSION}: "
+            f"it was copied unchanged, with the older schema {copy.schema}; to bring it to schema {newest}: "
             f"seasoned memory migrate {shlex.quote(copy.target)}"
         )
 
@@ -185,29 +184,17 @@ def migrate(path: str, tenant: tuple[str, ...], passwords: str | None) -> None:
     The content does not change; migrating again does nothing. A PostgreSQL database is migrated as the role that owns
     the tables, or will own them. Each tenant is a role that sees only its own namespaces.
     """
-    if is_file(path):
-        if tenant or passwords:
-            raise InputError(f"tenants of the file {path}", "a file has no tenants", "Name a postgresql:// database.")
-        Memory.namespaces(path, read_only=False)
-        made: tuple[str, ...] = ()
-        schema = SCHEMA_VERSION
-        secrets: dict[str, str] = {}
-    else:
-        from seasoned.memory.stores.postgres.tenants import migrate as migrate_database
-
-        secrets = _read_passwords(passwords)
-        report = migrate_database(path, tenant, secrets)
-        made, schema = report.made, report.version
+    secrets = None if passwords is None else _read_passwords(passwords)
+    report = store_kind(path).migrate(path, tenant, secrets)
+    made, schema = report.made, report.version
     lines = [f"{display_path(path)} has schema {schema}"]
     for name in tenant:
-        password = ", with the password given" if name in secrets else ", no password given"
+        password = ", with the password given" if name in (secrets or {}) else ", no password given"
         lines.append(f"tenant {name}: {'created' if name in made else 'exists'}{password}")
     present({"path": display_path(path), "schema": schema, "tenants": list(tenant), "made": list(made)}, *lines)
 
 
-def _read_passwords(file: str | None) -> dict[str, str]:
-    if file is None:
-        return {}
+def _read_passwords(file: str) -> dict[str, str]:
     try:
         lines = Path(file).read_text(encoding="utf-8").splitlines()
     except (OSError, UnicodeDecodeError) as error:

@@ -27,8 +27,7 @@ from seasoned.memory.namespace import list_entries
 from seasoned.memory.retention.copies import Copy, record_copies
 from seasoned.memory.stores.atomic_file import StoreFile, check_path, whole_file
 from seasoned.memory.stores.base import Store
-from seasoned.memory.stores.postgres.schema import POSTGRES_VERSION
-from seasoned.memory.stores.registry import is_file, open_store
+from seasoned.memory.stores.registry import display_path, is_file, open_store, store_kind
 from seasoned.memory.stores.sqlite_schema import SCHEMA_VERSION
 from seasoned.memory.transfer.merge import encoder_of, merge, merge_stores
 from seasoned.protocols import StateEncoder
@@ -92,7 +91,9 @@ def backup(
         check_path(path)
     if not is_file(target):
         raise InputError(
-            "a postgresql:// target", "a backup must be a file", "To copy into a server: seasoned memory merge."
+            f"the target {display_path(target)}",
+            "a backup must be a file",
+            "To copy into a server: seasoned memory merge.",
         )
     if not is_file(source):
         with contextlib.closing(open_store(source, create=False, read_only=True)) as store:
@@ -142,7 +143,9 @@ def restore(
         check_path(path)
     if not is_file(source):
         raise InputError(
-            "a postgresql:// source", "a backup must be a file", "To copy from a server: seasoned memory backup."
+            f"the source {display_path(source)}",
+            "a backup must be a file",
+            "To copy from a server: seasoned memory backup.",
         )
     place = _existing(source)
     _check_store(place)
@@ -172,7 +175,7 @@ def _restore_to_server(place: Path, url: str, overwrite: bool, encoder: StateEnc
     _check_whole(place, "Use another backup.")
     hashes = _hashes(place, encoder)
     merge(url, place, encoder=encoder)
-    return BackupResult(str(place), shown, POSTGRES_VERSION, place.stat().st_size, hashes, noted=False)
+    return BackupResult(str(place), shown, store_kind(url).schema_version, place.stat().st_size, hashes, noted=False)
 
 
 # -------------------------------------------------------------------------------------- before anything is written

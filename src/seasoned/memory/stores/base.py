@@ -4,12 +4,24 @@ from __future__ import annotations
 
 import contextlib
 import threading
-from collections.abc import Callable, Hashable, Iterator, Sequence
+from collections.abc import Callable, Hashable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
 from typing import Any, NamedTuple, Protocol, TypeVar
 
 from seasoned.types import Episode
 
-__all__ = ["Cursor", "InternedIds", "PendingBounds", "PendingEpisode", "PendingTable", "Store", "TableKey", "Version"]
+__all__ = [
+    "Cursor",
+    "InternedIds",
+    "MigrationReport",
+    "PendingBounds",
+    "PendingEpisode",
+    "PendingTable",
+    "Store",
+    "StoreKind",
+    "TableKey",
+    "Version",
+]
 
 _T = TypeVar("_T")
 
@@ -158,7 +170,12 @@ class PendingTable(Protocol):
 
 
 class Store(Protocol):
-    """One connection to one store. Its SQL is the common subset of SQLite 3.35 and PostgreSQL 14, with `?` marks.
+    """One connection to one store.
+
+    Its SQL is the common subset of SQLite 3.35 and PostgreSQL 14, with `?` marks and `IN {values}`, and three
+    exceptions: the index hint `INDEXED BY name` after a table, which a store may drop; `visit >> 20`, the ordinal of a
+    visit, by which a store may have an index; and the function `octet_length`. `stores/postgres/wire.py` translates
+    the first two, and the SQLite store defines the third for its versions before 3.43.
 
     Attributes:
         path: the name in messages; a URL without its password.
@@ -231,7 +248,13 @@ class Store(Protocol):
     ) -> contextlib.AbstractContextManager[None]:
         """Commit everything or nothing. The writers of one namespace take turns: its numbers are in commit order.
 
-        `wait_s`: how long to wait for another writer; None: as long as the store does.
+        A transaction of a namespace begins with two duties of the store: it increments `namespace.revision`, by which
+        readers see the commit; and it reads `namespace.epoch`, and drops the ids of the namespace from `interned` if
+        the epoch moved since the last transaction.
+
+        Args:
+            namespace_id: the namespace; None for a transaction of no single one, without these duties.
+            wait_s: how long to wait for another writer; None: as long as the store does.
         """
         ...
 
@@ -269,4 +292,43 @@ class Store(Protocol):
 
     def close(self) -> None:
         """Close for good."""
+        ...
+
+
+@dataclass(frozen=True, slots=True)
+class MigrationReport:
+    """The result of a migration: the store, its schema version, the created tenants and the existing ones."""
+
+    path: str
+    version: int
+    made: tuple[str, ...]
+    known: tuple[str, ...]
+
+
+class StoreKind(Protocol):
+    """A registered store class, called with a path or URL.
+
+    Attributes:
+        schema_version: the version of the schema that it creates, and to which it migrates.
+    """
+
+    schema_version: int
+
+    def __call__(self, path: Any, /, *, create: bool, read_only: bool) -> Store:
+        """Open a store."""
+        ...
+
+    def migrate(
+        self, path: str, tenants: Sequence[str] = (), passwords: Mapping[str, str] | None = None
+    ) -> MigrationReport:
+        """Bring a store to `schema_version`, and create its tenants; doing it again changes nothing.
+
+        Args:
+            path: the path or URL.
+            tenants: names of roles; those that do not exist are made.
+            passwords: by tenant; None: none were given.
+
+        Raises:
+            InputError: tenants or passwords, in a store without tenants.
+        """
         ...

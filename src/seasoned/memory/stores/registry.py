@@ -10,10 +10,10 @@ import os
 import re
 
 from seasoned.errors import InputError
-from seasoned.memory.stores.base import Store
+from seasoned.memory.stores.base import Store, StoreKind
 from seasoned.registry import Registry
 
-__all__ = ["STORES", "display_path", "is_file", "open_store"]
+__all__ = ["STORES", "display_path", "is_file", "open_store", "store_kind"]
 
 _FILE = "file"
 
@@ -25,7 +25,7 @@ STORES = Registry(
         "postgresql": "seasoned.memory.stores.postgres.store:PostgresStore",
     },
 )
-"""Store classes by URL scheme. Each is called with the path or URL, `create=` and `read_only=`."""
+"""Store classes by URL scheme; see `stores.base.StoreKind`."""
 
 
 def _scheme(path: str | os.PathLike[str]) -> str:
@@ -57,16 +57,30 @@ def display_path(path: str | os.PathLike[str]) -> str:
     return re.sub(r"([?&](?:ssl)?password=)[^&]*", r"\1***", masked)
 
 
+def store_kind(path: str | os.PathLike[str]) -> StoreKind:
+    """Return the class that opens this path or URL.
+
+    Raises:
+        InputError: no store is registered for its scheme.
+
+    Example:
+        >>> store_kind("agent.db").__name__
+        'SqliteStore'
+    """
+    scheme = _scheme(path)
+    if scheme not in STORES.names() or str(path).startswith(f"{_FILE}://"):
+        urls = " or ".join(f"{name}://..." for name in STORES.names() if name != _FILE)
+        raise InputError(
+            f"a URL that begins with {scheme}://", f"a store must be a file or {urls}", "Name one of these."
+        )
+    kind: StoreKind = STORES.load(scheme)
+    return kind
+
+
 def open_store(path: str | os.PathLike[str], *, create: bool, read_only: bool) -> Store:
     """Open a file or a database.
 
     Raises:
         InputError, NotFoundError, ForeignStoreError, NewerStoreError, StoreError: see `Memory.open`.
     """
-    scheme = _scheme(path)
-    if scheme not in STORES.names() or str(path).startswith(f"{_FILE}://"):
-        raise InputError(
-            f"a URL that begins with {scheme}://", "a store must be a file or postgresql://...", "Name one of these."
-        )
-    store: Store = STORES.load(scheme)(path if scheme == _FILE else str(path), create=create, read_only=read_only)
-    return store
+    return store_kind(path)(path if _scheme(path) == _FILE else str(path), create=create, read_only=read_only)

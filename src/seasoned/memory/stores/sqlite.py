@@ -6,7 +6,7 @@ import contextlib
 import os
 import sqlite3
 import time
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Any, TypeVar
 
@@ -22,7 +22,7 @@ from seasoned.errors import (
     StoreError,
     excerpt,
 )
-from seasoned.memory.stores.base import InternedIds, TableKey, Version
+from seasoned.memory.stores.base import InternedIds, MigrationReport, TableKey, Version
 from seasoned.memory.stores.sqlite_schema import APPLICATION_ID, COLUMNS, MIGRATIONS, SCHEMA_VERSION
 from seasoned.memory.values.content_hash import text_digest
 
@@ -68,6 +68,7 @@ class SqliteStore(sqlite_connection.Connection):
         synchronous: SQLite's setting; FULL means that commits survive a power cut.
     """
 
+    schema_version = SCHEMA_VERSION
     tenant_condition = "TRUE"
     pending = None
 
@@ -96,6 +97,16 @@ class SqliteStore(sqlite_connection.Connection):
             _refuse_orphaned_log(Path(self.file))
         with self.lock, _store_errors(self.path):
             self.check_open()
+
+    @classmethod
+    def migrate(
+        cls, path: str, tenants: Sequence[str] = (), passwords: Mapping[str, str] | None = None
+    ) -> MigrationReport:
+        """Bring a file to `schema_version`. See `stores.base.StoreKind.migrate`."""
+        if tenants or passwords is not None:
+            raise InputError(f"tenants of the file {path}", "a file has no tenants", "Name a postgresql:// database.")
+        cls(path, create=False, read_only=False).close()
+        return MigrationReport(path, cls.schema_version, (), ())
 
     def _open(self) -> sqlite3.Connection:
         # A file that vanished since is an error, and is not created again.

@@ -6,14 +6,14 @@ import contextlib
 import re
 import threading
 import time
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
 from seasoned.errors import InputError, ReadOnlyStoreError, StoreError, excerpt
-from seasoned.memory.stores.base import Cursor, InternedIds, PendingBounds, TableKey, Version
+from seasoned.memory.stores.base import Cursor, InternedIds, MigrationReport, PendingBounds, TableKey, Version
 from seasoned.memory.stores.postgres.connection import RETRY_S, PostgresConnection
 from seasoned.memory.stores.postgres.pending_table import PostgresPendingTable
-from seasoned.memory.stores.postgres.schema import KEY_LIMIT_BYTES, TABLES, Column
+from seasoned.memory.stores.postgres.schema import KEY_LIMIT_BYTES, POSTGRES_VERSION, TABLES, Column
 from seasoned.memory.stores.postgres.watermark import VERSION, parse_snapshot
 from seasoned.memory.stores.postgres.wire import translate
 from seasoned.memory.stores.sqlite_schema import COLUMNS
@@ -63,6 +63,7 @@ class PostgresStore(PostgresConnection):
         StoreError: the server cannot be reached, or the role lacks rights.
     """
 
+    schema_version = POSTGRES_VERSION
     tenant_condition = "tenant = current_user"
 
     def __init__(self, url: str, *, create: bool, read_only: bool, retry_s: float = RETRY_S) -> None:
@@ -83,6 +84,13 @@ class PostgresStore(PostgresConnection):
             if create and not read_only:
                 ensure_tenant(connection, self.path)
             warn_of_superuser(connection, self.path)
+
+    @staticmethod
+    def migrate(path: str, tenants: Sequence[str] = (), passwords: Mapping[str, str] | None = None) -> MigrationReport:
+        """Make or update the schema and the tenants. See `stores.postgres.tenants.migrate`."""
+        from seasoned.memory.stores.postgres.tenants import migrate
+
+        return migrate(path, tenants, passwords)
 
     @property
     def interned(self) -> InternedIds:

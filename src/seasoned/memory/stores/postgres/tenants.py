@@ -9,30 +9,20 @@ of the tables is visible to all.
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 from seasoned.errors import ConfigError, InputError, StoreError, excerpt
+from seasoned.memory.stores.base import MigrationReport
 from seasoned.memory.stores.postgres.schema import GROUP, POSTGRES_VERSION, SCHEMA, TABLES
 from seasoned.registry import load_extra
 
 if TYPE_CHECKING:
     import psycopg
 
-__all__ = ["GROUP", "MigrationReport", "migrate"]
+__all__ = ["GROUP", "migrate"]
 
 _MAX_NAME_BYTES = 63  # PostgreSQL truncates a longer name, and two tenants would be one
 _FIXED = {"id", "tenant"}  # of a namespace: a tenant that could set them could claim another tenant's rows
-
-
-@dataclass(frozen=True, slots=True)
-class MigrationReport:
-    """The result of `migrate`: the database, its schema version, the created tenants and the existing ones."""
-
-    path: str
-    version: int
-    made: tuple[str, ...]
-    known: tuple[str, ...]
 
 
 def migrate(url: str, tenants: Sequence[str] = (), passwords: Mapping[str, str] | None = None) -> MigrationReport:
