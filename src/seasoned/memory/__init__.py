@@ -2,8 +2,8 @@
 
 from seasoned.memory.memory import Memory
 from seasoned.memory.retention.copies import Copy
-from seasoned.memory.retention.erasure import Erasure
-from seasoned.memory.retention.pruning import Budget, Pruning
+from seasoned.memory.retention.erasure_plan import Erasure
+from seasoned.memory.retention.pruning_plan import Budget, Pruning
 from seasoned.memory.stats import MemoryStats
 from seasoned.memory.values.events import Event
 from seasoned.memory.values.selection import Quarantine, Selection

@@ -28,7 +28,7 @@ from seasoned.errors import (
 from seasoned.memory.maintenance.backup import backup, restore
 from seasoned.memory.maintenance.compaction import compact
 from seasoned.memory.maintenance.diff import diff_stores
-from seasoned.memory.retention.pruning import Budget
+from seasoned.memory.retention.pruning_plan import Budget
 from seasoned.memory.stores.sqlite_schema import APPLICATION_ID, MIGRATIONS, SCHEMA_VERSION
 from seasoned.memory.transfer.merge import merge
 

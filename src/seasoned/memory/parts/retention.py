@@ -10,8 +10,8 @@ from seasoned.checks import check_text
 from seasoned.errors import NotFoundError, StoreError, excerpt
 from seasoned.memory.retention.copies import Copy, read_copies, record_copies
 from seasoned.memory.retention.deletion import EpisodeRemover
-from seasoned.memory.retention.erasure import Erasure, plan_erasure
-from seasoned.memory.retention.pruning import Budget, Pruning, plan_pruning
+from seasoned.memory.retention.erasure_plan import Erasure, plan_erasure
+from seasoned.memory.retention.pruning_plan import Budget, Pruning, plan_pruning
 from seasoned.memory.session import Session
 from seasoned.memory.stores.sqlite_schema import STEP_BITS
 from seasoned.memory.values.corruption import decode_texts
@@ -113,7 +113,7 @@ class Retention:
     def prune(self, budget: Budget, *, dry_run: bool = False) -> Pruning:
         """Remove the least valuable episodes for good until the namespace fits a budget.
 
-        `seasoned.memory.retention.pruning` defines the order. `compact` gives the space back.
+        `seasoned.memory.retention.pruning_plan` defines the order. `compact` gives the space back.
 
         Returns:
             The pruned episodes, or those of a dry run.

@@ -151,8 +151,8 @@ def plan_pruning(store: Store, namespace_id: int, budget: Budget, *, now: float)
         )
         if not over and reason != "age":
             break
-        together = [] if first in pruned else [first]
-        for ordinal in together:  # grows in the loop
+        queue = [] if first in pruned else [first]
+        for ordinal in queue:  # grows in the loop
             one = episodes[ordinal]
             pruned[ordinal] = None
             reasons[reason] += 1
@@ -162,7 +162,7 @@ def plan_pruning(store: Store, namespace_id: int, budget: Budget, *, now: float)
                 used[state] -= 1
                 if not used[state]:
                     n_bytes -= sizes[state]
-            together += (answer for answer in one.answers if answer not in pruned and answer not in together)
+            queue += (answer for answer in one.answers if answer not in pruned and answer not in queue)
     return Pruning(
         tuple(episodes[ordinal].id for ordinal in pruned),
         steps_before - steps,
