@@ -390,7 +390,7 @@ class Memory:
         session = self.session
 
         def attempt() -> MemoryStats:
-            with self._retriever.view(session.gamma, 1.0) as view_id:
+            with self._retriever.fresh_snapshot(session.gamma, 1.0) as view_id:
                 return gather_stats(
                     session.store,
                     session.namespace_id,

@@ -65,7 +65,10 @@ class Session:
     # ------------------------------------------------------------------------------------------ reading and writing
 
     def read(self, query: Callable[[], Answer]) -> Answer:
-        """Return what `query` returns, run inside one snapshot. Pending episodes are derived first."""
+        """Return what `query` returns, run inside one snapshot.
+
+        Pending episodes are derived first, if the lock and the rights allow it.
+        """
 
         def attempt() -> Answer:
             self.inbox.try_derive()

@@ -108,7 +108,7 @@ class FeedbackLog:
             return self._add_reward(episode_id, value, step, source, author, weight, id)
         request = self._request(cast(Feedback, value), episode_id, step, source, author, weight, id)
         if episode_id is None:
-            request = replace(request, moment=self._moment(request, step, task, state, subject))
+            request = replace(request, context=self._context(request, step, task, state, subject))
         elif (task, state, subject) != (None, None, None):
             raise InputError(
                 "episode_id, and a task, a state or a subject", "those are the episode's own", "Give one or the other."
@@ -348,10 +348,10 @@ class FeedbackLog:
         id_ = uuid.uuid4().hex if id_ is None else id_
         return FeedbackRequest(id_, checked, episode_id, step, source, author, weight, time.time())
 
-    def _moment(
+    def _context(
         self, request: FeedbackRequest, step: int | None, task: str | None, state: str | None, subject: str | None
     ) -> AnswerContext:
-        """Return the moment of answers that are on no stored episode."""
+        """Return the context of answers that are on no stored episode."""
         if request.feedback.needs_episode:
             others = ", ".join(sorted(name for name, kind in FEEDBACK_KINDS.items() if not kind.needs_episode))
             raise InputError(

@@ -131,7 +131,7 @@ class MomentRecall:
         task = None if exclude_task is None else self._session.redacted(check_text("task", exclude_task))
 
         def read() -> list[Impression]:
-            with self._engine.caught_up_view(self._session.gamma if gamma is None else gamma) as view_id:
+            with self._engine.snapshot_with_indexes(self._session.gamma if gamma is None else gamma) as view_id:
                 index = self._engine.impressions
                 wanted = index.shown_steps if places is None else places
                 return index.impressions(view_id, wanted, alike=alike, task=task, most=most)
@@ -148,7 +148,7 @@ class MomentRecall:
         task = None if exclude_task is None else self._session.redacted(check_text("task", exclude_task))
 
         def read() -> dict[StepRef, PeerComparison]:
-            with self._engine.caught_up_view(self._session.gamma if gamma is None else gamma) as view_id:
+            with self._engine.snapshot_with_indexes(self._session.gamma if gamma is None else gamma) as view_id:
                 return self._engine.impressions.peer_comparisons(view_id, places, task)
 
         return self._session.store.retrying(read)
@@ -165,7 +165,7 @@ class MomentRecall:
         task = None if exclude_task is None else self._session.redacted(check_text("task", exclude_task))
 
         def read() -> dict[StepRef, list[tuple[str, float]]]:
-            with self._engine.caught_up_view(self._session.gamma if gamma is None else gamma) as view_id:
+            with self._engine.snapshot_with_indexes(self._session.gamma if gamma is None else gamma) as view_id:
                 return self._engine.impressions.peer_returns(view_id, places, task, most)
 
         return self._session.store.retrying(read)
@@ -174,7 +174,7 @@ class MomentRecall:
         """Return the sum of unrevoked feedback by episode and source, without unknown episodes."""
 
         def read() -> dict[str, dict[str, float]]:
-            with self._engine.view_with_ids(self._session.gamma):
+            with self._engine.snapshot_with_ids(self._session.gamma):
                 return self._engine.feedback_totals.by_source(episode_ids)
 
         return self._session.store.retrying(read)
@@ -206,7 +206,7 @@ class MomentRecall:
             raise InputError(f"but_sources = {but_sources!r}", "it is a collection of sources", "Pass {'human'}, say.")
 
         def read() -> dict[str, dict[int, list[float]]]:
-            with self._engine.view_with_ids(self._session.gamma):
+            with self._engine.snapshot_with_ids(self._session.gamma):
                 return self._engine.feedback_totals.by_step(episode_ids, but_sources)
 
         return self._session.store.retrying(read)

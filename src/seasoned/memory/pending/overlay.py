@@ -5,9 +5,10 @@ them in the store adds them to it, in their order: so they get the same ids, and
 rows with one key the one in RAM is read. The overlay is valid until a commit changes the derived tables.
 
 An open transaction may still insert a pending episode with a lower number. So the overlay has three layers. No episode
-can precede the *settled* layer any more. The *tail* follows the lowest number that may still become visible, and can be
-rolled back by itself. It is short, so that a long transaction, which is hardly one of an `add`, does not keep all the
-rest in it. The *base* lies between them; it is derived again if such a long transaction was an `add` after all.
+can precede the *settled* layer any more. The *tail* begins at the lowest number that may still become visible, and can
+be rolled back by itself. It holds at most `max_tail` episodes: a transaction that is still open after so many others is
+probably a long one that is no `add`, and must not keep all later episodes in the tail. The *base* lies between the
+settled layer and the tail; it is derived again if such a long transaction was an `add`.
 
 A query reads the episodes that became visible since the last query. Its cost grows with them, not with all that are
 pending.

@@ -83,7 +83,7 @@ def propensity_rows(
         view_id: the view of the returns.
         set_ids: the distinct states.
         floor: the least propensity, in [1e-6, 1].
-        outside: which task is excluded.
+        task_filter: which task is excluded.
         by_episode: one row for each episode, so that the caller can apply a decay.
     """
     group = "set_id, key_id, propensity IS NULL" + (", ordinal" if by_episode else "")

@@ -320,7 +320,7 @@ class Reader:
             view_id: the view of the returns.
             n_at: by distinct state, at least its number of steps; the states with few are read by one statement.
             key: the key of the action, or the id of the episode.
-            outside: which task is excluded.
+            task_filter: which task is excluded.
             most: at most so many steps of one state.
         """
         joins = "".join(join for name, join in _JOINS.items() if name == key or (name == "id" and task_filter))
@@ -385,7 +385,7 @@ class Reader:
         Args:
             view_id: the view.
             set_ids: the distinct states.
-            outside: which task is excluded.
+            task_filter: which task is excluded.
             by_episode: where steps are summed, one row for each episode, so that the caller can apply a decay; else
                 the ordinal is that of the last episode.
         """

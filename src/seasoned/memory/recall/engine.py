@@ -115,7 +115,7 @@ class RecallEngine:
         texts, pool, exclude_task = query.texts, query.pool, query.exclude_task
         observation = texts.get("observation")
         features = None if observation is None else self._encoder.features(observation)
-        with self.caught_up_view(gamma) as view_id:
+        with self.snapshot_with_indexes(gamma) as view_id:
             task_filter = TaskFilter(exclude_task)
             matches = {} if features is None else self._nearest_visits(view_id, features, pool, task_filter)
             n_episodes = max(1, pool // 4) if matches and not query.whole else pool
@@ -275,7 +275,7 @@ class RecallEngine:
 
     def experiences(self, places: Collection[StepRef], *, gamma: float) -> dict[StepRef, Experience]:
         """Return stored steps; see `Memory.experiences`."""
-        with self.view_with_ids(gamma) as view_id:
+        with self.snapshot_with_ids(gamma) as view_id:
             visits = sorted(self._episode_ids.visits(places))
             rows = self._store.execute_in(
                 "SELECT visit FROM step WHERE namespace_id = ? AND live AND visit IN {values}", (self._ns,), visits
@@ -285,22 +285,22 @@ class RecallEngine:
         return {(seen.episode_id, seen.step): seen for seen, _ in found.values()}
 
     @contextlib.contextmanager
-    def view_with_ids(self, gamma: float) -> Iterator[int]:
+    def snapshot_with_ids(self, gamma: float) -> Iterator[int]:
         """Open a snapshot with fresh episode ids; yield the id of the view of this discount."""
-        with self._retriever.view(gamma, 1.0) as view_id:
+        with self._retriever.fresh_snapshot(gamma, 1.0) as view_id:
             self._episode_ids.catch_up()
             yield view_id
 
     @contextlib.contextmanager
-    def caught_up_view(self, gamma: float) -> Iterator[int]:
+    def snapshot_with_indexes(self, gamma: float) -> Iterator[int]:
         """Open a snapshot with fresh indexes; yield the id of the view of this discount."""
-        with self.view_with_ids(gamma) as view_id:
+        with self.snapshot_with_ids(gamma) as view_id:
             self._catch_up()
             yield view_id
 
     def median_return(self, *, gamma: float) -> float | None:
         """Return the median return; see `Memory.median_return`."""
-        with self.caught_up_view(gamma) as view_id:
+        with self.snapshot_with_indexes(gamma) as view_id:
             if view_id not in self._medians:
                 rows = self._store.execute(
                     "SELECT mean FROM (SELECT mean, sum(count) OVER (ORDER BY mean) AS below, sum(count) OVER () AS n "

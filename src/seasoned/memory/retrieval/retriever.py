@@ -12,6 +12,7 @@ from seasoned.core import check_gamma
 from seasoned.errors import InputError, ReadOnlyStoreError
 from seasoned.memory.index.jaccard import JaccardIndex
 from seasoned.memory.pending.inbox import Inbox
+from seasoned.memory.pending.merged_reader import Ranked
 from seasoned.memory.pending.overlay import Overlay
 from seasoned.memory.reading.evidence_sums import effective_sums, propensity_rows, sum_rows, weigh_row
 from seasoned.memory.reading.follower import Change, CommitCursor, CommitFollower
@@ -31,9 +32,6 @@ from seasoned.types.queries import check_nearest
 __all__ = ["MAX_LISTED_NEIGHBORS", "Retriever"]
 
 MAX_LISTED_NEIGHBORS = 50
-
-Ranked = list[tuple[int, float]]
-"""(set id, similarity), best first."""
 
 
 class Visit(NamedTuple):
@@ -96,7 +94,7 @@ class Retriever:
     # ------------------------------------------------------------------------------------------ freshness
 
     @contextlib.contextmanager
-    def view(self, gamma: float, decay: float) -> Iterator[int]:
+    def fresh_snapshot(self, gamma: float, decay: float) -> Iterator[int]:
         """Open a snapshot with a fresh index, in which the view of this discount and decay exists; yield its id.
 
         Pending episodes are derived first; the overlay merges those that cannot be.
@@ -237,7 +235,7 @@ class Retriever:
         k, threshold = check_nearest(k, threshold)
         check_gamma(gamma)
         features = self._encoder.features(state)
-        with self.view(gamma, 1.0) as view_id:
+        with self.fresh_snapshot(gamma, 1.0) as view_id:
             visits = self._nearest_visits(features, k, threshold, TaskFilter(exclude_task))
             found = self._merged.experiences(view_id, [visit.visit for visit in visits])
             return [Neighbor(found[visit.visit][0], visit.similarity) for visit in visits]
@@ -245,7 +243,7 @@ class Retriever:
     def steps(self, gamma: float) -> list[Experience]:
         """Return every stored step that is not excluded, the latest first; see `Memory.steps`."""
         check_gamma(gamma)
-        with self.view(gamma, 1.0) as view_id:
+        with self.fresh_snapshot(gamma, 1.0) as view_id:
             nearest = self._nearest_visits(frozenset(), max(1, self._reader.step_count()), 0.0, TaskFilter(None))
             visits = sorted((visit.visit for visit in nearest), reverse=True)
             found = self._merged.experiences(view_id, visits)
@@ -266,7 +264,7 @@ class Retriever:
             check_backup(gamma, query.backup)
         features = self._encoder.features(query.state)
         task_filter = TaskFilter(query.exclude_task)
-        with self.view(gamma, query.decay) as view_id:
+        with self.fresh_snapshot(gamma, query.decay) as view_id:
             now = self._merged.last_ordinal()
             found = self._gather(query, view_id, features, task_filter, now)
             rows, squared_weights = found.rows, found.squared_weights

@@ -48,7 +48,7 @@ Rewards = Callable[[str | None], AnswerRewards]
 
 @dataclass(frozen=True, slots=True)
 class AnswerContext:
-    """The moment that answers belong to: task, state, executed action (None: no action was executed) and subject."""
+    """The place of answers: their task, state, executed action (None: no action was executed) and subject."""
 
     task: str
     state: str
@@ -58,7 +58,7 @@ class AnswerContext:
 
 @dataclass(frozen=True, slots=True)
 class FeedbackRequest:
-    """Checked and redacted feedback, before it is stored; `moment` is set for feedback on no stored episode."""
+    """Checked and redacted feedback, before it is stored; `context` is set for feedback on no stored episode."""
 
     id: str
     feedback: Feedback
@@ -68,7 +68,7 @@ class FeedbackRequest:
     author: str | None
     weight: float
     at: float
-    moment: AnswerContext | None = None
+    context: AnswerContext | None = None
 
     def __post_init__(self) -> None:
         if not self.weight > 0.0:
@@ -167,8 +167,8 @@ class TypedFeedbackWriter:
         self._notes = NoteWriter(store, namespace_id)
         self._feedback = FeedbackWriter(store, namespace_id)
 
-    def moment(self, episode_id: str, step: int | None) -> tuple[AnswerContext, int]:
-        """Return the moment of a stored step, and the index of the step: the last, if `step` is None.
+    def context(self, episode_id: str, step: int | None) -> tuple[AnswerContext, int]:
+        """Return the context of a stored step, and the index of the step: the last, if `step` is None.
 
         Raises:
             NotFoundError: the episode or the step is not there.
@@ -204,26 +204,26 @@ class TypedFeedbackWriter:
         if known is not None:
             self._check_same(known, request)
             return read_feedback(self._store, self._ns, [known])[0]
-        moment, at = (
-            (request.moment, 0) if request.episode_id is None else self.moment(request.episode_id, request.step)
+        context, at = (
+            (request.context, 0) if request.episode_id is None else self.context(request.episode_id, request.step)
         )
-        if moment is None:
+        if context is None:
             raise InputError("no episode, no state", "feedback is on an episode or a state", "Pass episode_id.")
-        own, others = _check_rewards(request.feedback.kind, rewards_of(moment.action))
-        if request.episode_id is None and (own is not None or not others):
+        own, answers = _check_rewards(request.feedback.kind, rewards_of(context.action))
+        if request.episode_id is None and (own is not None or not answers):
             raise InputError(
                 f"{request.feedback.kind} without an episode",
                 "without an episode, feedback rewards answers that were not executed, and no executed one",
                 "Pass episode_id.",
             )
-        made = [answer_id(request.id, n) for n in range(len(others))]
-        episode_id = made[0] if request.episode_id is None else request.episode_id
-        note = self._note(request, episode_id, made)
+        answer_ids = [answer_id(request.id, n) for n in range(len(answers))]
+        episode_id = answer_ids[0] if request.episode_id is None else request.episode_id
+        note = self._note(request, episode_id, answer_ids)
         rivals = self._rivals(note)
-        self._add_episodes(request, moment, made, [text for text, _ in others])
+        self._add_episodes(request, context, answer_ids, [text for text, _ in answers])
         self._notes.add([note])
         places = [] if own is None else [(episode_id, at, own)]
-        places += [(id_, 0, reward) for id_, (_, reward) in zip(made, others, strict=True)]
+        places += [(id_, 0, reward) for id_, (_, reward) in zip(answer_ids, answers, strict=True)]
         rewards = [StepReward(event_id(note.id, n), *place) for n, place in enumerate(places)]
         self._feedback.add_many(
             [
@@ -259,8 +259,8 @@ class TypedFeedbackWriter:
             self.revoke(note, at=by.created_at)
         return len(superseded)
 
-    def _note(self, request: FeedbackRequest, episode_id: str, made: Sequence[str]) -> Note:
-        body = {**feedback_record(request.feedback), "weight": request.weight, "alternatives": list(made)}
+    def _note(self, request: FeedbackRequest, episode_id: str, answer_ids: Sequence[str]) -> Note:
+        body = {**feedback_record(request.feedback), "weight": request.weight, "alternatives": list(answer_ids)}
         return Note(
             request.id,
             episode_id,
@@ -274,16 +274,16 @@ class TypedFeedbackWriter:
 
     def _check_same(self, known: Note, request: FeedbackRequest) -> None:
         """Refuse other content under a known id; the time may differ."""
-        alternatives = known.body.get("alternatives")
-        made = alternatives if isinstance(alternatives, list) else []
+        stored_ids = known.body.get("alternatives")
+        answer_ids = stored_ids if isinstance(stored_ids, list) else []
         episode_id = request.episode_id or ""
-        if request.moment is not None and known.episode_id in made:
-            stored, _ = self.moment(known.episode_id, 0)
-            episode_id = known.episode_id if replace(stored, action=None) == request.moment else ""
-        elif episode_id in made:  # the stored feedback is on no episode
+        if request.context is not None and known.episode_id in answer_ids:
+            stored, _ = self.context(known.episode_id, 0)
+            episode_id = known.episode_id if replace(stored, action=None) == request.context else ""
+        elif episode_id in answer_ids:  # the stored feedback is on no episode
             episode_id = ""
         same = episode_id == known.episode_id and note_digest(
-            replace(self._note(request, episode_id, made), created_at=known.created_at)
+            replace(self._note(request, episode_id, answer_ids), created_at=known.created_at)
         ) == note_digest(known)
         if not same:
             raise EpisodeConflictError(
@@ -323,24 +323,24 @@ class TypedFeedbackWriter:
         ]
 
     def _add_episodes(
-        self, request: FeedbackRequest, moment: AnswerContext, ids: Sequence[str], texts: Sequence[str]
+        self, request: FeedbackRequest, context: AnswerContext, answer_ids: Sequence[str], texts: Sequence[str]
     ) -> None:
         episodes = [
             Episode(
-                moment.task,
-                [Step(moment.state, text)],
+                context.task,
+                [Step(context.state, text)],
                 id_,
                 policy=request.source,
                 arm=ALTERNATIVE,
-                subject=moment.subject,
+                subject=context.subject,
             )
-            for id_, text in zip(ids, texts, strict=True)
+            for id_, text in zip(answer_ids, texts, strict=True)
         ]
-        for id_ in ids:
+        for id_ in answer_ids:
             self._store.check_key("feedback id", id_)
         if self._writer.add([(episode, request.at) for episode in episodes]) < len(episodes):
             raise EpisodeConflictError(
-                f"an episode {excerpt(ids[0])} or the like is stored already",
+                f"an episode {excerpt(answer_ids[0])} or the like is stored already",
                 "each answer of feedback is an episode with an id of its own",
                 "Leave the id to the memory.",
             )
