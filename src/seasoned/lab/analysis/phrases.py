@@ -113,7 +113,7 @@ def claim_sentence(claim: Claim, reference: str, role: str) -> str:
     Args:
         claim: the comparison of the arm with the reference arm.
         reference: the name of the reference arm.
-        role: `placebo` for an arm that should show no gain; see `seasoned.lab.analysis.findings.role`.
+        role: `placebo` for an arm that should show no gain; see `seasoned.lab.analysis.findings.arm_role`.
     """
     return f"{_verdict_text(claim, reference, role)}: {_numbers(claim)}."
 

@@ -76,8 +76,8 @@ def drift(
 
     Of a task's last 1,000 episodes that count, the last third (or the last `recent`) is compared with the rest. An
     episode's return is its total reward, feedback included, undiscounted. The two-sided permutation test on the
-    difference of the means (`seasoned.core.permutation_p_value`) assumes only that episodes are exchangeable if nothing
-    changed; Holm's adjustment bounds the probability of any false alarm among all tasks by `level`. Seeded.
+    difference of the means (`seasoned.core.statistics.permutation_p_value`) assumes only that episodes are exchangeable
+    if nothing changed; Holm's adjustment bounds the probability of any false alarm among all tasks by `level`. Seeded.
 
     The returns of an agent that learns are expected to rise. Where they fall, the environment, the model or the
     feedback changed, or memory does harm.

@@ -120,7 +120,7 @@ def interval_bar(name: str, mean: RunMean, low: float, high: float, kind: str) -
         name: of the arm, for screen readers.
         mean: its gain.
         low, high: ends of the scale.
-        kind: the kind of its verdict; see `seasoned.lab.analysis.phrases.badge`.
+        kind: the kind of its verdict; see `seasoned.lab.analysis.phrases.verdict_badge`.
     """
 
     def x(value: float) -> str:

@@ -24,15 +24,15 @@ class Curation:
         """Return the valuation of every example that was shown at least once, computed from the stored data.
 
         With A the advantage of a step, its return less the mean return of the m other steps at its distinct state, and
-        w = m / (m + 1) its weight (`seasoned.core.advantages_over_peers`):
+        w = m / (m + 1) its weight (`seasoned.core.impression_value.advantages_over_peers`):
 
             value = (w A of its own + n mean) / (w + n + kappa),
 
         where mean is the mean of A over the steps at which the example was shown, weighted by w and by the example's
         share of the prompt there, n is the effective number of episodes that showed it
-        (`seasoned.core.observed_impressions`), and kappa is the shrinkage to the baseline that follows from their
-        scatter (`derived_shrinkage`). The interval is that of `posterior_worth`. An example that is erased or excluded
-        is not listed; untrusted episodes do not count.
+        (`seasoned.core.impression_value.observed_impressions`), and kappa is the shrinkage to the baseline that follows
+        from their scatter (`derived_shrinkage`). The interval is that of `posterior_worth`. An example that is erased
+        or excluded is not listed; untrusted episodes do not count.
 
         Args:
             confidence: of the intervals, in (0, 1).

@@ -79,8 +79,8 @@ class ImpressionEffects:
     """Reads the outcomes of the steps at which examples were shown from the memory; nothing is cached.
 
     A step's advantage is its return less the mean return of the other steps at its distinct state, with the weight of
-    `seasoned.core.advantages_over_peers`: a step without others has weight 0. Episodes that do not count, and
-    impressions in them, are left out of both.
+    `seasoned.core.impression_value.advantages_over_peers`: a step without others has weight 0. Episodes that do not
+    count, and impressions in them, are left out of both.
     """
 
     def __init__(self, memory: ReadableMemory, gamma: float, trust: EpisodeTrust) -> None:
