@@ -107,7 +107,10 @@ def check_number(
         >>> check_number("decay", 1, above=0.0, at_most=1.0)
         1.0
     """
-    if isinstance(value, bool | np.bool_) or not isinstance(value, int | float | np.integer | np.floating):
+    # A plain float, the common case in queries and steps, skips the checks of the type.
+    if type(value) is not float and (
+        isinstance(value, bool | np.bool_) or not isinstance(value, int | float | np.integer | np.floating)
+    ):
         rule = f"{name} must be a number, not {type(value).__name__}"
         raise error(f"{name} = {excerpt(value)}", rule, next_step or "Pass an int or a float.")
     try:
@@ -216,8 +219,9 @@ def check_one_of(name: str, value: _T, choices: Iterable[object], *, error: type
         'steps'
     """
     known = list(choices)
-    if any(value is choice or (type(value) is type(choice) and value == choice) for choice in known):
-        return value
+    for choice in known:
+        if value is choice or (type(value) is type(choice) and value == choice):
+            return value
     rule = f"{name} must be one of {', '.join(map(repr, known))}"
     close = _closest(value, [choice for choice in known if isinstance(choice, str)])
     raise error(f"{name} = {excerpt(value)}", rule, close or "Pass one of these.")

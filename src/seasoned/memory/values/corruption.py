@@ -8,7 +8,6 @@ from __future__ import annotations
 
 import contextlib
 import functools
-import itertools
 import math
 import types
 import typing
@@ -66,7 +65,7 @@ def decode(path: str, rows: Sequence[Any], row_type: type[_Row]) -> list[_Row]:
     if not rows:
         return []
     decode_columns(path, rows, row_type)
-    return list(itertools.starmap(row_type, rows))
+    return list(map(row_type._make, rows))  # type: ignore[attr-defined]
 
 
 def decode_columns(path: str, rows: Sequence[Any], row_type: Callable[..., Any]) -> tuple[tuple[Any, ...], ...]:
