@@ -53,8 +53,8 @@ class MomentRecall:
         Goals, plans and reasonings are compared by the memory's own encoder, in indexes in RAM that are built at the
         first query and follow every commit. Of several plans or reasonings on one step the latest counts. Erased,
         aborted and excluded episodes and those of `exclude_task` are not recalled, and take no place from others.
-        Pending episodes that this memory cannot derive (a read-only reader of PostgreSQL) are not recalled until
-        another process derives them.
+        Pending episodes that this memory cannot derive (a read-only reader of PostgreSQL) are not recalled, and take no
+        place from others, until another process derives them.
 
         Example:
             >>> from seasoned import Episode, Memory, RecallQuery, Step

@@ -185,19 +185,32 @@ class Retriever:
 
     # ------------------------------------------------------------------------------------------ neighbours
 
-    def nearest_sets(self, features: frozenset[str], k: int, threshold: float, task_filter: TaskFilter) -> Ranked:
-        """Return the k most similar distinct states, of those with a live step outside of the excluded task."""
+    def nearest_sets(
+        self,
+        features: frozenset[str],
+        k: int,
+        threshold: float,
+        task_filter: TaskFilter,
+        *,
+        include_pending: bool = True,
+    ) -> Ranked:
+        """Return the k most similar distinct states, of those with a live step outside of the excluded task.
+
+        Without `include_pending`, steps of pending episodes do not count.
+        """
         tokens = self.tokens_of(features)
+        reader = self._merged if include_pending else self._reader
         latest: dict[int, int] = {}
         known: set[int] = set()
         wanted = k
         while True:
             found = self._index.search(tokens, n_features=len(features), k=wanted, threshold=threshold)
-            found = self._overlay.nearest(found, features, tokens, k=wanted, threshold=threshold)
+            if include_pending:
+                found = self._overlay.nearest(found, features, tokens, k=wanted, threshold=threshold)
             if not task_filter:
                 return found
             # The index knows the latest visit of any task; ties are broken by the latest one outside of the task.
-            latest |= self._merged.latest_visits([set_id for set_id, _ in found if set_id not in known], task_filter)
+            latest |= reader.latest_visits([set_id for set_id, _ in found if set_id not in known], task_filter)
             known.update(set_id for set_id, _ in found)
             rest = [pair for pair in found if pair[0] in latest]
             if len(found) < wanted or (len(rest) >= k and rest[k - 1][1] > found[-1][1]):
