@@ -7,7 +7,7 @@ import asyncio
 import pytest
 
 from seasoned.agents import UniformReader
-from seasoned.agents.baselines import Evolution, Reflexion, Workflows
+from seasoned.agents.baselines import Evolution, LessonWriter, Reflexion, Workflows
 from seasoned.agents.baselines.reflection import ask_lesson
 from seasoned.errors import InputError, ModelAnswerError, ModelUnavailableError
 from seasoned.llms import ScriptedLLM
@@ -38,7 +38,7 @@ def asked(llm, index=-1):
 
 def test_reflexion_shows_the_last_three_reflections_on_failures():
     llm = counting()
-    arm = Reflexion(llm, success=1.0)
+    arm = Reflexion(LessonWriter(llm), success=1.0)
     usages = tell(arm, *(episode(mark=str(n)) for n in range(4)), episode(1.0))
     assert [usage.calls for usage in usages] == [1, 1, 1, 1, 0]
     assert arm.context("s", "t").split("\n")[1:-1] == ["- answer 2", "- answer 3", "- answer 4"]
@@ -48,7 +48,7 @@ def test_reflexion_shows_the_last_three_reflections_on_failures():
 
 
 def test_reflections_are_stored_by_task():
-    arm = Reflexion(counting(), success=1.0)
+    arm = Reflexion(LessonWriter(counting()), success=1.0)
     tell(arm, episode(task="cook"), episode(task="clean"))
     assert "answer 1" in arm.context("s", "cook")
     assert "answer 2" not in arm.context("s", "cook")
@@ -57,7 +57,7 @@ def test_reflections_are_stored_by_task():
 
 def test_without_a_threshold_every_episode_is_reflected_on():
     llm = counting()
-    tell(Reflexion(llm), episode(9.0), episode(0.0))
+    tell(Reflexion(LessonWriter(llm)), episode(9.0), episode(0.0))
     assert len(llm.requests) == 2
 
 
@@ -66,7 +66,7 @@ def test_without_a_threshold_every_episode_is_reflected_on():
 
 def test_workflows_are_induced_from_successes_only():
     llm = counting()
-    arm = Workflows(llm, success=1.0)
+    arm = Workflows(LessonWriter(llm), success=1.0)
     usages = tell(arm, episode(0.0), episode(1.0, mark="good"), episode(0.0))
     assert [usage.calls for usage in usages] == [0, 1, 0]
     assert "do good" in asked(llm)
@@ -75,7 +75,7 @@ def test_workflows_are_induced_from_successes_only():
 
 def test_repeated_workflow_becomes_the_latest():
     llm = ScriptedLLM(["Pay:\n1. confirm", "Go home:\n1. back", "PAY:\n\n1.  Confirm"])
-    arm = Workflows(llm, success=1.0)
+    arm = Workflows(LessonWriter(llm), success=1.0)
     tell(arm, *(episode(1.0) for _ in range(3)))
     assert arm.context("s", "t").split("\n")[1:-1] == ["Go home:", "1. back", "PAY:", "1. Confirm"]
 
@@ -85,7 +85,7 @@ def test_repeated_workflow_becomes_the_latest():
 
 def test_each_episode_uses_the_latest_guide():
     llm = counting()
-    arm = Evolution(llm)
+    arm = Evolution(LessonWriter(llm))
     assert arm.context("s", "t").startswith("Follow this guide:\nExplore")
     first = arm.context("s", "t").split("\n")[1]
     tell(arm, episode(0.0, mark="one"))
@@ -97,24 +97,29 @@ def test_each_episode_uses_the_latest_guide():
 def test_the_parent_is_the_upper_confidence_bound_of_scaled_scores():
     """N = 2: u(first) = 1 + sqrt(log 2 / 2) = 1.59, one child; u(second) = 0 + 0.8 sqrt(log 2) = 0.67, no child."""
     llm = counting()
-    arm = Evolution(llm)
+    arm = Evolution(LessonWriter(llm))
     tell(arm, episode(5.0, mark="first"), episode(0.0, mark="second"))
     assert "go first" in asked(llm)
     assert "answer 1" not in asked(llm)
     # Equal scores: 0 + sqrt(log 2 / 2) = 0.59 against 0.8 sqrt(log 2) = 0.67: the one without a child.
     llm = counting()
-    tell(Evolution(llm), episode(5.0, mark="first"), episode(5.0, mark="second"))
+    tell(Evolution(LessonWriter(llm)), episode(5.0, mark="first"), episode(5.0, mark="second"))
     assert "go second" in asked(llm)
     assert "answer 1" in asked(llm)
     # Without exploration the best is always rewritten.
     llm = counting()
-    tell(Evolution(llm, exploration=0.0), episode(1.0, mark="a"), episode(3.0, mark="b"), episode(2.0, mark="c"))
+    tell(
+        Evolution(LessonWriter(llm), exploration=0.0),
+        episode(1.0, mark="a"),
+        episode(3.0, mark="b"),
+        episode(2.0, mark="c"),
+    )
     assert "go b" in asked(llm)
 
 
 def test_successful_guide_is_repeated_without_a_call():
     llm = counting()
-    arm = Evolution(llm, success=5.0)
+    arm = Evolution(LessonWriter(llm), success=5.0)
     usages = tell(arm, episode(0.0), episode(5.0, mark="won"), episode(5.0))
     assert [usage.calls for usage in usages] == [1, 0, 0]
     assert arm.context("s", "t").split("\n")[1] == "answer 1"
@@ -123,7 +128,7 @@ def test_successful_guide_is_repeated_without_a_call():
 
 
 def test_known_effects_of_actions_are_shown_in_their_state_only():
-    arm = Evolution(counting())
+    arm = Evolution(LessonWriter(counting()))
     steps = [Step("hall", "kick"), Step("hall", "sing"), Step("hall", "open", 2.0), Step("vault", "wait")]
     tell(arm, Episode("t", steps, final_state="vault"))
     assert arm.context("hall", "t").split("\n")[2:-1] == [
@@ -136,7 +141,7 @@ def test_known_effects_of_actions_are_shown_in_their_state_only():
 
 
 def test_guides_are_stored_by_task():
-    arm = Evolution(counting())
+    arm = Evolution(LessonWriter(counting()))
     tell(arm, episode(task="cook"), episode(task="clean"))
     assert arm.context("s", "cook").split("\n")[1] == "answer 1"
     assert arm.context("s", "clean").split("\n")[1] == "answer 2"
@@ -158,13 +163,14 @@ def test_guides_are_stored_by_task():
 )
 @pytest.mark.parametrize("kind", [Reflexion, Workflows, Evolution])
 def test_unusable_answer_is_no_lesson_and_is_reported(kind, answer, fault):
-    arm = kind(ScriptedLLM([answer, "a lesson"]))
+    writer = LessonWriter(ScriptedLLM([answer, "a lesson"]))
+    arm = kind(writer)
     before = arm.context("s", "t")
     (usage,) = tell(arm, episode(1.0, id="e7"))
     assert arm.context("s", "t") == before
-    (said,) = arm.faults
-    assert "episode e7" in said
-    assert fault in said
+    (reported,) = writer.faults
+    assert "episode e7" in reported
+    assert fault in reported
     assert usage.calls == 1
     tell(arm, episode(1.0))
     assert "a lesson" in arm.context("s", "t")
@@ -184,22 +190,22 @@ def test_lesson_is_cut_and_made_printable():
 
 
 def test_unavailable_endpoint_raises_an_error():
-    arm = Reflexion(ScriptedLLM([ModelUnavailableError("down", "rule", "step")]))
+    arm = Reflexion(writer := LessonWriter(ScriptedLLM([ModelUnavailableError("down", "rule", "step")])))
     with pytest.raises(ModelUnavailableError):
         tell(arm, episode())
-    assert arm.faults == ()
+    assert writer.faults == []
 
 
 def test_learning_returns_its_usage():
-    (usage,) = tell(Reflexion(ScriptedLLM(["a b c"])), episode())
+    (usage,) = tell(Reflexion(LessonWriter(ScriptedLLM(["a b c"]))), episode())
     assert usage.completion_tokens == 3
     assert usage.tokens > 3
-    assert tell(Workflows(ScriptedLLM([]), success=1.0), episode(0.0)) == [Usage()]
+    assert tell(Workflows(LessonWriter(ScriptedLLM([])), success=1.0), episode(0.0)) == [Usage()]
 
 
-@pytest.mark.parametrize("kind", [Reflexion, Workflows, Evolution])
-def test_lesson_arms_need_a_model(kind):
+def test_lesson_writer_needs_a_model_and_checks_its_limits():
     with pytest.raises(InputError, match=r"asks a model.*Pass an LLM"):
-        kind(UniformReader())
-    with pytest.raises(InputError, match="max_tokens"):
-        kind(ScriptedLLM([]), max_tokens=0)
+        LessonWriter(UniformReader())
+    for name in ("window_tokens", "transcript_tokens", "max_tokens"):
+        with pytest.raises(InputError, match=name):
+            LessonWriter(ScriptedLLM([]), **{name: 0})

@@ -13,6 +13,7 @@ from seasoned.agents.baselines import (
     ByBM25,
     Evolution,
     FullContext,
+    LessonWriter,
     PastSuccesses,
     Reflexion,
     SuccessCriterion,
@@ -40,9 +41,9 @@ def arms(window_tokens=800):
     return {
         "full-context": FullContext(window_tokens),
         "bm25": PastSuccesses(ByBM25(), window_tokens=window_tokens),
-        "reflexion": Reflexion(ScriptedLLM(echo), window_tokens=window_tokens),
-        "workflows": Workflows(ScriptedLLM(echo), window_tokens=window_tokens),
-        "evolve": Evolution(ScriptedLLM(echo), window_tokens=window_tokens),
+        "reflexion": Reflexion(LessonWriter(ScriptedLLM(echo), window_tokens)),
+        "workflows": Workflows(LessonWriter(ScriptedLLM(echo), window_tokens)),
+        "evolve": Evolution(LessonWriter(ScriptedLLM(echo), window_tokens)),
     }
 
 
@@ -203,7 +204,7 @@ wild_episodes = st.lists(st.builds(Episode, wild, wild_steps), min_size=1, max_s
 def test_no_context_exceeds_its_window(episodes, window, answer):
     llm = ScriptedLLM(lambda request: answer * 20)
     made = [FullContext(window), PastSuccesses(ByBM25(), window_tokens=window)]
-    made += [kind(llm, window_tokens=window) for kind in (Reflexion, Workflows, Evolution)]
+    made += [kind(LessonWriter(llm, window)) for kind in (Reflexion, Workflows, Evolution)]
     for arm in made:
         tell(arm, *episodes)
         for episode in episodes:

@@ -5,6 +5,7 @@ from seasoned.agents.baselines.bm25 import BM25
 from seasoned.agents.baselines.full_context import FullContext
 from seasoned.agents.baselines.past_successes import ByBM25, BySearch, PastSuccesses
 from seasoned.agents.baselines.prompt_evolution import Evolution
+from seasoned.agents.baselines.reflection import LessonWriter
 from seasoned.agents.baselines.reflexion import Reflexion
 from seasoned.agents.baselines.self_consistency import MajorityPolicy, SelfConsistency
 from seasoned.agents.baselines.success_criterion import SuccessCriterion
@@ -17,6 +18,7 @@ __all__ = [
     "BySearch",
     "Evolution",
     "FullContext",
+    "LessonWriter",
     "MajorityPolicy",
     "PastSuccesses",
     "Reflexion",

@@ -5,11 +5,12 @@ from __future__ import annotations
 import math
 from dataclasses import dataclass, field
 
-from seasoned.agents.baselines.reflection import LessonArm
+from seasoned.agents.baselines.reflection import LessonWriter
+from seasoned.agents.baselines.success_criterion import SuccessCriterion
 from seasoned.agents.baselines.transcripts import framed, score_of
 from seasoned.checks import check_number
 from seasoned.judges.episode_view import check_finished
-from seasoned.protocols import LLM, Usage
+from seasoned.protocols import Usage
 from seasoned.states.text_budget import one_line
 from seasoned.types import Episode
 
@@ -41,7 +42,7 @@ class _Tree:
     depth: int = 0
 
 
-class Evolution(LessonArm):
+class Evolution:
     """Prompt evolution in the manner of EvoTest (arXiv 2510.13220): an evolver rewrites the guide after every episode.
 
     Each episode is a node: its guide, its transcript and its score s. As in the method's public code, the next guide
@@ -61,20 +62,18 @@ class Evolution(LessonArm):
     paper's return to the best guide after a great fall in score is left out.
 
     Args:
-        llm: the evolver, one call an episode.
+        writer: the evolver, one call an episode.
         success: see above; None: evolution never stops.
         exploration, depth_decay: of the rule above; at least 0, and in [0, 1].
-        window_tokens: size of the whole text before the state, by `estimated_tokens`.
-        transcript_tokens, max_tokens: limits of the transcript in the question, and of the answer.
 
     Raises:
-        InputError: no model, or a number out of its range.
+        InputError: a number is out of its range.
 
     Example:
         >>> import asyncio
         >>> from seasoned.llms import ScriptedLLM
         >>> from seasoned.types import Step
-        >>> arm = Evolution(ScriptedLLM(["Confirm the payment."]))
+        >>> arm = Evolution(LessonWriter(ScriptedLLM(["Confirm the payment."])))
         >>> steps = [Step("page:pay", "click(back)"), Step("page:pay", "click(ok)", 1.0)]
         >>> _ = asyncio.run(arm.learn(Episode("t", steps)))
         >>> print(arm.context("page:pay", "t"))
@@ -86,16 +85,9 @@ class Evolution(LessonArm):
     """
 
     def __init__(
-        self,
-        llm: LLM,
-        success: float | None = None,
-        exploration: float = 1.0,
-        depth_decay: float = 0.8,
-        window_tokens: int = 800,
-        transcript_tokens: int = 600,
-        max_tokens: int = 192,
+        self, writer: LessonWriter, success: float | None = None, exploration: float = 1.0, depth_decay: float = 0.8
     ) -> None:
-        super().__init__(llm, success, window_tokens, transcript_tokens, max_tokens)
+        self._writer, self._criterion = writer, SuccessCriterion(success)
         self._exploration = check_number("exploration", exploration, 0.0)
         self._decay = check_number("depth_decay", depth_decay, 0.0, 1.0)
         self._trees: dict[str, _Tree] = {}
@@ -110,7 +102,7 @@ class Evolution(LessonArm):
         best = sorted(earned, key=lambda action: -earned[action])[:_LISTED]
         lines = [f"Here, {one_line(action, _ACTION_CHARS)} earned {earned[action]:+g} before." for action in best]
         lines += [f"Here, {one_line(action, _ACTION_CHARS)} changed nothing before." for action in list(idle)[:_LISTED]]
-        return framed(_HEAD, [guide, *lines], self._window_tokens)
+        return framed(_HEAD, [guide, *lines], self._writer.window_tokens)
 
     async def learn(self, episode: Episode) -> Usage:
         """Score the played guide, and ask for the next one."""

@@ -4,11 +4,12 @@ from __future__ import annotations
 
 from collections import deque
 
-from seasoned.agents.baselines.reflection import LessonArm
+from seasoned.agents.baselines.reflection import LessonWriter
+from seasoned.agents.baselines.success_criterion import SuccessCriterion
 from seasoned.agents.baselines.transcripts import framed, score_of
 from seasoned.checks import check_whole
 from seasoned.judges.episode_view import check_finished
-from seasoned.protocols import LLM, Usage
+from seasoned.protocols import Usage
 from seasoned.types import Episode
 
 __all__ = ["Reflexion"]
@@ -21,7 +22,7 @@ _AFTER = (
 )
 
 
-class Reflexion(LessonArm):
+class Reflexion:
     """Reflexion (arXiv 2303.11366): verbal reflections on failed trials, the last three of them in the prompt.
 
     The actor is the model with the reflections before the state, the evaluator is the environment's score, and the
@@ -33,20 +34,18 @@ class Reflexion(LessonArm):
     its first steps; and trials do not stop at a success.
 
     Args:
-        llm: reflects, in one call an episode.
+        writer: reflects, in one call an episode.
         success: see above.
         keep: number of reflections of a task in the prompt, the paper's 1 to 3.
-        window_tokens: size of the whole text before the state, by `estimated_tokens`.
-        transcript_tokens, max_tokens: limits of the transcript in the question, and of the answer.
 
     Raises:
-        InputError: no model, or a number out of its range.
+        InputError: a number is out of its range.
 
     Example:
         >>> import asyncio
         >>> from seasoned.llms import ScriptedLLM
         >>> from seasoned.types import Step
-        >>> arm = Reflexion(ScriptedLLM(["I will pay before I go back."]), success=1.0)
+        >>> arm = Reflexion(LessonWriter(ScriptedLLM(["I will pay before I go back."])), success=1.0)
         >>> _ = asyncio.run(arm.learn(Episode("t", [Step("page:pay", "click(back)")])))
         >>> print(arm.context("page:cart", "t"))
         Lessons from earlier attempts, the latest last:
@@ -54,16 +53,8 @@ class Reflexion(LessonArm):
         Now:
     """
 
-    def __init__(
-        self,
-        llm: LLM,
-        success: float | None = None,
-        keep: int = 3,
-        window_tokens: int = 800,
-        transcript_tokens: int = 600,
-        max_tokens: int = 128,
-    ) -> None:
-        super().__init__(llm, success, window_tokens, transcript_tokens, max_tokens)
+    def __init__(self, writer: LessonWriter, success: float | None = None, keep: int = 3) -> None:
+        self._writer, self._criterion = writer, SuccessCriterion(success)
         self._keep = check_whole("keep", keep, 1)
         self._by_task: dict[str, deque[str]] = {}
         self._latest: deque[str] = deque(maxlen=keep)
@@ -72,7 +63,7 @@ class Reflexion(LessonArm):
         """Return the reflections; the same at every step of an episode."""
         del state
         lessons = reversed(self._by_task.get(task, self._latest))
-        return framed(_HEAD, (f"- {lesson}" for lesson in lessons), self._window_tokens, newest_last=True)
+        return framed(_HEAD, (f"- {lesson}" for lesson in lessons), self._writer.window_tokens, newest_last=True)
 
     async def learn(self, episode: Episode) -> Usage:
         """Reflect, if the episode was a failure."""

@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
-from seasoned.agents.baselines.reflection import LessonArm
+from seasoned.agents.baselines.reflection import LessonWriter
+from seasoned.agents.baselines.success_criterion import SuccessCriterion
 from seasoned.agents.baselines.transcripts import framed, score_of
 from seasoned.judges.episode_view import check_finished
-from seasoned.protocols import LLM, Usage
+from seasoned.protocols import Usage
 from seasoned.types import Episode
 
 __all__ = ["Workflows"]
@@ -19,7 +20,7 @@ _AFTER = (
 )
 
 
-class Workflows(LessonArm):
+class Workflows:
     r"""Agent Workflow Memory, online (arXiv 2409.07429): routines induced from successes, all of them in the prompt.
 
     After a successful episode (see `SuccessCriterion`: the environment's score replaces the paper's model-based
@@ -31,19 +32,17 @@ class Workflows(LessonArm):
     limited by the window, where the paper's grows.
 
     Args:
-        llm: induces, in one call a success.
+        writer: induces, in one call a success.
         success: the lowest score of a success; None: see `SuccessCriterion`.
-        window_tokens: size of the whole text before the state, by `estimated_tokens`.
-        transcript_tokens, max_tokens: limits of the transcript in the question, and of the answer.
 
     Raises:
-        InputError: no model, or a number out of its range.
+        InputError: a number is out of its range.
 
     Example:
         >>> import asyncio
         >>> from seasoned.llms import ScriptedLLM
         >>> from seasoned.types import Step
-        >>> arm = Workflows(ScriptedLLM(["Pay for {item}:\n1. page:pay: click(confirm)"]))
+        >>> arm = Workflows(LessonWriter(ScriptedLLM(["Pay for {item}:\n1. page:pay: click(confirm)"])))
         >>> _ = asyncio.run(arm.learn(Episode("t", [Step("page:pay", "click(confirm)", 1.0)])))
         >>> print(arm.context("page:cart", "t"))
         Workflows that succeeded before, the latest last:
@@ -52,21 +51,14 @@ class Workflows(LessonArm):
         Now:
     """
 
-    def __init__(
-        self,
-        llm: LLM,
-        success: float | None = None,
-        window_tokens: int = 800,
-        transcript_tokens: int = 600,
-        max_tokens: int = 192,
-    ) -> None:
-        super().__init__(llm, success, window_tokens, transcript_tokens, max_tokens)
+    def __init__(self, writer: LessonWriter, success: float | None = None) -> None:
+        self._writer, self._criterion = writer, SuccessCriterion(success)
         self._workflows: dict[str, str] = {}
 
     def context(self, state: str, task: str) -> str:
         """Return the workflows; the same at every step of an episode."""
         del state, task
-        return framed(_HEAD, reversed(self._workflows.values()), self._window_tokens, newest_last=True)
+        return framed(_HEAD, reversed(self._workflows.values()), self._writer.window_tokens, newest_last=True)
 
     async def learn(self, episode: Episode) -> Usage:
         """Induce a workflow, if the episode was a success."""

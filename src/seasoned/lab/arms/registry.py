@@ -14,6 +14,7 @@ from seasoned.agents.baselines import (
     BySearch,
     Evolution,
     FullContext,
+    LessonWriter,
     MajorityPolicy,
     PastSuccesses,
     Reflexion,
@@ -279,22 +280,19 @@ def _top_k(context: ArmContext) -> Arm:
     return _informed_arm(context, PastSuccesses(finder, context.success, **context.settings))
 
 
-def _reflexion(context: ArmContext) -> Arm:
-    return _informed_arm(context, Reflexion(context.model, context.success, **context.settings))
+def _lessons(memory: Callable[..., PromptMemory]) -> Callable[[ArmContext], Arm]:
+    def build(context: ArmContext) -> Arm:
+        settings = dict(context.settings)
+        writer = LessonWriter(context.model, **{name: settings.pop(name) for name in _settings_of(LessonWriter)})
+        return _informed_arm(context, memory(writer, context.success, **settings))
 
-
-def _workflows(context: ArmContext) -> Arm:
-    return _informed_arm(context, Workflows(context.model, context.success, **context.settings))
-
-
-def _evolve(context: ArmContext) -> Arm:
-    return _informed_arm(context, Evolution(context.model, context.success, **context.settings))
+    return build
 
 
 def _settings_of(*constructors: Callable[..., Any]) -> dict[str, Any]:
     """Return the settings of a baseline with the defaults of its constructor."""
     parameters = [p for each in constructors for p in inspect.signature(each).parameters.values()]
-    skipped = ("llm", "success", "finder", "text_chars")
+    skipped = ("llm", "writer", "success", "finder", "text_chars")
     return {p.name: p.default for p in parameters if p.name not in skipped}
 
 
@@ -354,8 +352,16 @@ ARMS: dict[str, ArmKind] = {
     ),
     "bm25": ArmKind("steps of past successes in the prompt, found by BM25", _bm25, _settings_of(PastSuccesses, ByBM25)),
     "top-k": ArmKind("steps of past successes in the prompt, found by our index", _top_k, _settings_of(PastSuccesses)),
-    "reflexion": ArmKind("reflections on failures in the prompt", _reflexion, _settings_of(Reflexion)),
-    "workflows": ArmKind("routines induced from successes in the prompt", _workflows, _settings_of(Workflows)),
-    "evolve": ArmKind("a guide that is rewritten after every episode", _evolve, _settings_of(Evolution)),
+    "reflexion": ArmKind(
+        "reflections on failures in the prompt",
+        _lessons(Reflexion),
+        _settings_of(LessonWriter, Reflexion) | {"max_tokens": 128},
+    ),
+    "workflows": ArmKind(
+        "routines induced from successes in the prompt", _lessons(Workflows), _settings_of(LessonWriter, Workflows)
+    ),
+    "evolve": ArmKind(
+        "a guide that is rewritten after every episode", _lessons(Evolution), _settings_of(LessonWriter, Evolution)
+    ),
 }
 """The kinds of arms by name, with their settings; see docs/explanation/baselines.md."""
