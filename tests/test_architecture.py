@@ -472,6 +472,120 @@ def test_only_stores_and_caches_contain_sql(path):
     assert not wrong, "\n".join(wrong)
 
 
+# ------------------------------------------------------------------------------- redaction
+
+REDACTED = "seasoned.memory.values.redacted"
+WRITERS = "seasoned.memory.writing"
+# Who may go past the type checker: a redacted type outside of annotations, and what else could store a plain text.
+PASSAGES = {
+    "RedactedText": set(),
+    "RedactedEpisode": set(),
+    "RedactedNote": set(),
+    "RedactedFeedback": set(),
+    "RedactedQuarantine": set(),
+    "Redaction": {"seasoned.memory.session"},  # with the redaction of the caller
+    "already_redacted": {
+        "seasoned.memory.transfer.merge",  # copies stored records
+        "seasoned.memory.pending.inbox",  # derives stored pending episodes
+        f"{WRITERS}.typed_feedback",  # makes the note and the answers of redacted feedback, at a stored step
+    },
+    "Interner": {f"{WRITERS}.episode_writer"},
+    "note_row": {f"{WRITERS}.note_records", "seasoned.memory.pending.inbox"},
+}
+TEXT_FIELDS = {"task", "steps", "final_state", "body", "selection", "reason"}
+INSERTING = {
+    "seasoned.memory.namespace",  # the name, the encoder, the discount
+    "seasoned.memory.retention.copies",  # the paths of exports and backups
+    "seasoned.memory.pending.shadow_store",  # copies stored rows
+}
+# These write no rows at all.
+READ_ONLY = {
+    "index",
+    "memory",
+    "parts",
+    "recall",
+    "retrieval",
+    "session",
+    "stats",
+    "values",
+    "verify",
+}  # no write of rows
+
+
+def redaction_breaches(source, module):
+    """Return, each with its line, where a module could store a text of a caller that was not redacted."""
+    tree = ast.parse(source)
+    reads_only = not READ_ONLY.isdisjoint(module.split(".")[2:3])
+    inserts = module.startswith(f"{WRITERS}.") or module in INSERTING
+    annotations = [getattr(node, name, None) for node in ast.walk(tree) for name in ("annotation", "returns")]
+    typing_only = {id(part) for each in annotations if isinstance(each, ast.AST) for part in ast.walk(each)}
+    for node in ast.walk(tree):
+        name = node.attr if isinstance(node, ast.Attribute) else getattr(node, "id", None)
+        if name in PASSAGES and id(node) not in typing_only and module not in PASSAGES[name]:
+            yield f"line {node.lineno}: {name}"
+        if not isinstance(node, ast.Call):
+            continue
+        if called(node) == "cast" and "Redacted" in ast.unparse(node):
+            yield f"line {node.lineno}: a cast to a redacted type"
+        if called(node) == "replace" and {None, *TEXT_FIELDS} & {each.arg for each in node.keywords}:
+            yield f"line {node.lineno}: replace() keeps the redacted type, and changes a text"
+        refused = {"insert", "upsert", "update"} if reads_only else set() if inserts else {"insert", "upsert"}
+        if called(node) in refused and ast.unparse(node.func.value).endswith(("store", "target")):
+            yield f"line {node.lineno}: {called(node)}() of a store"
+    for line, text in sql_of(source):
+        if not text.lstrip().startswith("SELECT") and (
+            reads_only or (text.lstrip().startswith("INSERT") and not inserts)
+        ):
+            yield f"line {line}: {text[:60]!r}"
+
+
+@pytest.mark.parametrize(
+    ("source", "expected"),
+    [
+        ("def f(note: RedactedNote) -> list[RedactedNote]: ...", False),
+        ("notes: list[RedactedNote] = []", False),
+        ("RedactedNote(note)", True),
+        ("redacted.RedactedNote(note)", True),
+        ("list(map(RedactedNote, notes))", True),
+        ("cast('RedactedNote', note)", True),
+        ("already_redacted(note)", True),
+        ("Redaction(None, 9)", True),
+        ("replace(note, id='n1')", False),
+        ("replace(note, body={})", True),
+        ("dataclasses.replace(note, **changes)", True),
+        ("self._store.insert('note', rows)", True),
+        ("self._store.update('note', ('body',), ('id',), rows)", True),
+        ("store.execute('INSERT INTO note VALUES (?)')", True),
+        ("store.execute('UPDATE note SET body = ?')", True),
+        ("store.execute('SELECT body FROM note')", False),
+        ("words.insert(0, 'a')", False),
+    ],
+)
+def test_breaches_of_redaction_are_found(source, expected):
+    assert bool(list(redaction_breaches(source, "seasoned.memory.parts.feedback_log"))) == expected
+
+
+@pytest.mark.parametrize("path", sorted((ROOT / "memory").rglob("*.py")), ids=lambda path: str(path.relative_to(ROOT)))
+def test_only_redacted_texts_are_stored(path):
+    """The writers demand redacted types. Nothing else in the memory makes these types, or inserts such rows."""
+    module = name_of(path)
+    if module == REDACTED or module.startswith("seasoned.memory.stores."):
+        return
+    wrong = list(redaction_breaches(path.read_text(encoding="utf-8"), module))
+    assert not wrong, "\n".join(wrong)
+
+
+def test_other_packages_do_not_reach_the_writers_of_a_memory():
+    within = ("seasoned.memory.writing.", REDACTED, "seasoned.memory.session", "seasoned.memory.stores.base")
+    wrong = [
+        f"{module} imports {i.target}"
+        for module, found in IMPORTS.items()
+        for i in found
+        if part_of(module) != "memory" and i.target.startswith(within)
+    ]
+    assert not wrong, "\n".join(wrong)
+
+
 # ------------------------------------------------------------------------------- files and names
 
 

@@ -93,8 +93,7 @@ def test_a_session_has_no_default_redactor():
     assert (parameter.kind, parameter.default) == (inspect.Parameter.KEYWORD_ONLY, inspect.Parameter.empty)
 
 
-def test_parts_reach_writers_of_texts_only_with_checked_texts(tmp_path):
-    """A part that is built on a session of its own redacts as the facade does."""
+def test_parts_redact_without_the_facade(tmp_path):
     from seasoned.memory.parts.feedback_log import FeedbackLog
     from seasoned.memory.parts.transfer import Transfer
 

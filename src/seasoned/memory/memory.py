@@ -19,17 +19,18 @@ from seasoned.memory.parts.retention import Retention
 from seasoned.memory.parts.source_weights import SourceWeights
 from seasoned.memory.parts.transfer import Transfer
 from seasoned.memory.retrieval.retriever import Retriever
-from seasoned.memory.session import Redact, Session
+from seasoned.memory.session import Session
 from seasoned.memory.stats import MemoryStats, gather_stats
 from seasoned.memory.stores.registry import open_store
 from seasoned.memory.values.corruption import decode
+from seasoned.memory.values.redacted import Redact, RedactedNote
 from seasoned.memory.values.text_limits import check_max_text_bytes
 from seasoned.memory.verify import Verification, verify
-from seasoned.memory.writing.episode_writer import with_id
+from seasoned.memory.writing.episode_writer import TimedEpisode
 from seasoned.memory.writing.note_records import NoteWriter
 from seasoned.memory.writing.recorder import EpisodeRecorder
 from seasoned.protocols import StateEncoder
-from seasoned.types import Episode, Evidence, EvidenceQuery, Experience, Neighbor, Note
+from seasoned.types import Episode, Evidence, EvidenceQuery, Experience, Neighbor
 
 __all__ = ["Memory"]
 
@@ -178,26 +179,26 @@ class Memory:
         """
         return self._add(episode)
 
-    def _add(self, episode: Episode, notes: Sequence[Note] = ()) -> str:
+    def _add(self, episode: Episode, notes: Sequence[RedactedNote] = ()) -> str:
         """Store an episode with the notes of its recorder."""
         session = self.session
-        named = with_id(session.checked_episode(episode))
-        if session.inbox.add(named, notes):
-            return str(named.id)
+        redacted = session.redaction.episode(episode)
+        if session.inbox.add(redacted, notes):
+            return str(redacted.id)
 
         def change() -> None:  # also for stored notes, which are left unchanged
-            session.writer.add([(named, None)])
+            session.writer.add([TimedEpisode(redacted, None)])
             NoteWriter(session.store, session.namespace_id).add_recorded(notes)
 
         if notes or session.store.pending is None:
             session.write(change)
-        return str(named.id)
+        return str(redacted.id)
 
     def add_many(self, episodes: Iterable[Episode]) -> list[str]:
         """Store several episodes in one transaction, all or none, and return their ids."""
-        named = [with_id(self.session.checked_episode(episode)) for episode in episodes]
-        self.session.write(lambda: self.session.writer.add([(episode, None) for episode in named]))
-        return [str(episode.id) for episode in named]
+        timed = [TimedEpisode(self.session.redaction.episode(episode), None) for episode in episodes]
+        self.session.write(lambda: self.session.writer.add(timed))
+        return [str(one.episode.id) for one in timed]
 
     def episode(
         self,
@@ -217,7 +218,7 @@ class Memory:
         self.session.store.check_open()
         fields = {"id": id, "model": model, "policy": policy, "arm": arm, "subject": subject}
 
-        def commit(episode: Episode, notes: Sequence[Note]) -> str:
+        def commit(episode: Episode, notes: Sequence[RedactedNote]) -> str:
             return self._add(episode, notes) if notes else self.add(episode)
 
         return EpisodeRecorder(commit, task, fields, self._feedback_log.callers_note)
@@ -242,7 +243,8 @@ class Memory:
             InputError: the state is blank or too large, k is below 1, or the threshold is outside [0, 1].
         """
         gamma = self.gamma if gamma is None else gamma
-        state, exclude_task = self.session.redacted(state), self.session.redacted(exclude_task)
+        redacted = self.session.redaction.query
+        state, exclude_task = redacted(state), redacted(exclude_task)
         return self.session.store.retrying(
             lambda: self._retriever.search(state, k, threshold, gamma=gamma, exclude_task=exclude_task)
         )
@@ -278,10 +280,9 @@ class Memory:
             (('click(pay)',), [1.0])
         """
         session = self.session
-        if session.redacts:
-            query = dataclasses.replace(
-                query, state=session.redacted(query.state), exclude_task=session.redacted(query.exclude_task)
-            )
+        if session.redaction.rewrites:
+            redacted = session.redaction.query
+            query = dataclasses.replace(query, state=redacted(query.state), exclude_task=redacted(query.exclude_task))
         return session.store.retrying(lambda: self._retriever.evidence(query, gamma=self.gamma))
 
     # ------------------------------------------------------------------------------------------ feedback and notes
@@ -348,7 +349,7 @@ class Memory:
             check_text("task", task)
         if last is not None:
             last = check_whole("last", last, at_least=1, next_step="Leave it out to list all.")
-        task, reader = self.session.redacted(task), self.session.reader
+        task, reader = self.session.redaction.query(task), self.session.reader
         return [episode for *_, episode in self.session.read(lambda: list(reader.episodes(task=task, last=last)))]
 
     def steps(self, *, gamma: float | None = None) -> list[Experience]:

@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 from seasoned import Episode, Memory, Selection, Step
 from seasoned.memory.pending.shadow_store import ShadowStore
 from seasoned.memory.stores.sqlite_schema import COLUMNS
-from seasoned.memory.writing.episode_writer import Writer
+from seasoned.memory.writing.episode_writer import TimedEpisode, Writer
 from seasoned.states import TokenEncoder
 from seasoned.types import EvidenceQuery
 
@@ -55,7 +55,7 @@ def test_shadow_store_holds_the_rows_that_the_writer_gives_the_store(stored, pen
         memory.quarantine(Selection(task="t1"), "suspect")
         memory.evidence(EvidenceQuery("a", k=1, unit="states", threshold=0.0, decay=0.9))  # a second view
         before = {table: rows(store, table) for table in DERIVED}
-        pending = [(one, 1.0) for one in named(pending)]
+        pending = [TimedEpisode(one, 1.0) for one in named(pending)]
         shadow = ShadowStore(store, namespace_id)
         with shadow.transaction(None):
             Writer(shadow, namespace_id, TokenEncoder()).add(pending)
@@ -83,7 +83,7 @@ def test_the_writer_of_episodes_reads_stored_rows_through_lookup_alone():
         shadow = Recording(store, memory.session.namespace_id)
         answer = Episode("t", [Step("a", "go", 1.0, {"go": -0.1})], "n-0", arm="alternative")
         with shadow.trace() as statements, shadow.transaction(None):
-            Writer(shadow, memory.session.namespace_id, TokenEncoder()).add([(answer, 1.0)])
+            Writer(shadow, memory.session.namespace_id, TokenEncoder()).add([TimedEpisode(answer, 1.0)])
         read = [found[1] for sql in statements if (found := re.match(r"SELECT .+? FROM (\w+)", sql))]
         assert {"state", "action", "prior", "evidence", "note"} <= set(looked_up)
         assert not Counter(table for table in read if table not in whole) - Counter(looked_up)

@@ -25,6 +25,7 @@ from seasoned.errors import (
 )
 from seasoned.memory.stores.postgres.store import PostgresStore
 from seasoned.memory.stores.postgres.wire import escape, unescape
+from seasoned.memory.writing.episode_writer import TimedEpisode
 from seasoned.testing import check_memory
 
 
@@ -196,7 +197,7 @@ def test_commits_of_one_namespace_are_in_the_order_of_its_numbers(fresh_url):  #
 
     def hold():
         with slow.session.store.transaction(slow.session.namespace_id):
-            slow.session.writer.add([(episode("slow"), None)])
+            slow.session.writer.add([TimedEpisode(episode("slow"), None)])
             open_.set()
             go.wait(30)
 
@@ -232,7 +233,7 @@ def test_a_transaction_that_began_first_and_numbers_later_loses_nothing(fresh_ur
         early.session.store.execute(
             "UPDATE namespace SET revision = revision + 1 WHERE id = ?", (early.session.namespace_id,)
         )
-        early.session.writer.add([(episode("early"), None)])
+        early.session.writer.add([TimedEpisode(episode("early"), None)])
         assert [n.experience.episode_id for n in reader.search("page", 10)] == ["late"]
     assert sorted(n.experience.episode_id for n in reader.search("page", 10)) == ["early", "late"]
     assert reader.verify().episodes == 2

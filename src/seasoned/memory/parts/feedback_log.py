@@ -15,6 +15,7 @@ from seasoned.checks import check_number, check_reward, check_text, suggest
 from seasoned.errors import EpisodeConflictError, InputError, excerpt
 from seasoned.memory.session import Session
 from seasoned.memory.values.events import Event
+from seasoned.memory.values.redacted import RedactedNote
 from seasoned.memory.values.text_limits import check_size
 from seasoned.memory.writing.feedback_events import FeedbackWriter
 from seasoned.memory.writing.note_records import NoteWriter, read_notes, without_excluded
@@ -265,7 +266,7 @@ class FeedbackLog:
 
         return self._session.read(query)
 
-    def callers_note(self, note: Note) -> Note:
+    def callers_note(self, note: Note) -> RedactedNote:
         """Return a caller's note as it is stored.
 
         Raises:
@@ -273,7 +274,7 @@ class FeedbackLog:
         """
         if note.kind in FEEDBACK_KINDS:
             raise InputError(f"kind = {note.kind!r}", "feedback is stored with its rewards", "Call feedback().")
-        return self._session.checked_note(note)
+        return self._session.redaction.note(note)
 
     def feedback_records(
         self,
@@ -344,9 +345,9 @@ class FeedbackLog:
         weight = check_reward("weight", weight)
         if id_ is not None:
             check_text("feedback id", id_)
-        checked = self._session.checked_feedback(feedback)
+        redacted = self._session.redaction.feedback(feedback)
         id_ = uuid.uuid4().hex if id_ is None else id_
-        return FeedbackRequest(id_, checked, episode_id, step, source, author, weight, time.time())
+        return FeedbackRequest(id_, redacted, episode_id, step, source, author, weight, time.time())
 
     def _context(
         self, request: FeedbackRequest, step: int | None, task: str | None, state: str | None, subject: str | None
@@ -367,10 +368,11 @@ class FeedbackLog:
             )
         if step is not None:
             raise InputError(f"step = {step}, without an episode", "a step is one of an episode", "Name the episode.")
-        task, state = self._session.checked_text("task", task), self._session.checked_text("state", state)
+        redacted = self._session.redaction.text
+        context = AnswerContext(redacted("task", task), redacted("state", state), None, subject)
         if subject is not None:
             check_size("subject", check_text("subject", subject), self._session.max_text_bytes)
-        return AnswerContext(task, state, None, subject)
+        return context
 
 
 def _check_speaker(source: object, author: object) -> None:

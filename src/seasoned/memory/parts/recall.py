@@ -66,18 +66,19 @@ class MomentRecall:
             (('e1', 0), {'goal': 0.75, 'observation': 1.0})
         """
         session = self._session
-        if session.redacts:
+        if session.redaction.rewrites:
+            redacted = session.redaction.query
             query = dataclasses.replace(
                 query,
-                texts={key: session.redacted(text) for key, text in query.texts.items()},
-                exclude_task=session.redacted(query.exclude_task),
+                texts={key: redacted(text) for key, text in query.texts.items()},
+                exclude_task=redacted(query.exclude_task),
             )
         gamma = session.gamma if query.gamma is None else query.gamma
         return session.store.retrying(lambda: self._engine.recall(query, gamma=gamma))
 
     def redacted(self, text: str) -> str:
         """Return a text as the memory stores and compares it: rewritten by its `redact`."""
-        return self._session.redacted(check_text("text", text))
+        return self._session.redaction.query(check_text("text", text))
 
     def experiences(self, places: Collection[StepRef], *, gamma: float | None = None) -> dict[StepRef, Experience]:
         """Return stored steps by episode id and index, without unknown and excluded steps.
@@ -128,7 +129,7 @@ class MomentRecall:
             >>> one.place, one.share, one.peers
             (('e2', 0), 1.0, PeerComparison(return_=0.0, n_others=1, others_mean=1.0))
         """
-        task = None if exclude_task is None else self._session.redacted(check_text("task", exclude_task))
+        task = None if exclude_task is None else self._session.redaction.query(check_text("task", exclude_task))
 
         def read() -> list[Impression]:
             with self._engine.snapshot_with_indexes(self._session.gamma if gamma is None else gamma) as view_id:
@@ -145,7 +146,7 @@ class MomentRecall:
 
         Unknown and excluded steps are left out, and so are other steps in episodes of `exclude_task`.
         """
-        task = None if exclude_task is None else self._session.redacted(check_text("task", exclude_task))
+        task = None if exclude_task is None else self._session.redaction.query(check_text("task", exclude_task))
 
         def read() -> dict[StepRef, PeerComparison]:
             with self._engine.snapshot_with_indexes(self._session.gamma if gamma is None else gamma) as view_id:
@@ -162,7 +163,7 @@ class MomentRecall:
         most: int = MAX_VISITS,
     ) -> dict[StepRef, list[tuple[str, float]]]:
         """Return for stored steps the (episode id, return) of the latest other steps at their distinct states."""
-        task = None if exclude_task is None else self._session.redacted(check_text("task", exclude_task))
+        task = None if exclude_task is None else self._session.redaction.query(check_text("task", exclude_task))
 
         def read() -> dict[StepRef, list[tuple[str, float]]]:
             with self._engine.snapshot_with_indexes(self._session.gamma if gamma is None else gamma) as view_id:

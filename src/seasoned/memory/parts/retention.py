@@ -52,7 +52,7 @@ class Retention:
             (0, 1)
         """
         check_text("reason", reason)
-        quarantine = self._session.checked_quarantine(Quarantine(uuid.uuid4().hex, selection, reason, time.time()))
+        quarantine = self._session.redaction.quarantine(Quarantine(uuid.uuid4().hex, selection, reason, time.time()))
         selection = quarantine.selection
 
         def change() -> None:
@@ -105,7 +105,7 @@ class Retention:
 
     def selected(self, selection: Selection) -> tuple[int, int]:
         """Return the numbers of selected episodes and of selected feedback events."""
-        selection = self._session.checked_selection(selection)
+        selection = self._session.redaction.selection(selection)
         return self._session.read(lambda: QuarantineWriter(self._store, self._ns).count_selected(selection))
 
     # ------------------------------------------------------------------------------------------ pruning

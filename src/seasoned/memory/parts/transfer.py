@@ -7,7 +7,7 @@ from collections.abc import Iterable, Iterator
 from seasoned.memory.session import Session
 from seasoned.memory.transfer import jsonl as json_lines
 from seasoned.memory.transfer.importer import SingleUse, import_records
-from seasoned.memory.writing.episode_writer import with_id
+from seasoned.memory.writing.episode_writer import TimedEpisode
 from seasoned.types import Episode
 
 __all__ = ["Transfer"]
@@ -43,7 +43,7 @@ class Transfer:
         session = self._session
         parsed = SingleUse(json_lines.parse_lines(lines), session.store.path)
         return session.write(
-            lambda: import_records(session.store, session.namespace_id, session.writer, session, parsed),
+            lambda: import_records(session.store, session.namespace_id, session.writer, session.redaction, parsed),
             dry_run=dry_run,
         )
 
@@ -56,7 +56,8 @@ class Transfer:
         Raises:
             InputError, EpisodeConflictError, StoreError: as for `add`; nothing was imported.
         """
-        timed = [(with_id(self._session.checked_episode(episode)), created_at) for episode, created_at in episodes]
+        redacted = self._session.redaction.episode
+        timed = [TimedEpisode(redacted(episode), created_at) for episode, created_at in episodes]
         counts: list[int] = []
         self._session.write(lambda: counts.append(self._session.writer.add(timed)), dry_run=dry_run)
         return max(counts)  # an earlier attempt may have been committed, and its result lost

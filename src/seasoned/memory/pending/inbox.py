@@ -29,13 +29,13 @@ from seasoned.errors import (
     excerpt,
 )
 from seasoned.memory.reading.reader import check_same_encoder
-from seasoned.memory.stores.base import PendingTable, Store, Version
+from seasoned.memory.stores.base import PendingEpisode, PendingTable, Store, Version
 from seasoned.memory.stores.sqlite_schema import MAX_STEPS
 from seasoned.memory.values.content_hash import episode_from_line, episode_record, line_digest
-from seasoned.memory.writing.episode_writer import Writer
+from seasoned.memory.values.redacted import RedactedEpisode, RedactedNote, already_redacted
+from seasoned.memory.writing.episode_writer import TimedEpisode, Writer
 from seasoned.memory.writing.note_records import note_row
 from seasoned.protocols import StateEncoder
-from seasoned.types import Episode, Note
 
 __all__ = [
     "DERIVE_WAIT_S",
@@ -45,6 +45,7 @@ __all__ = [
     "CachingEncoder",
     "Inbox",
     "derive_pending",
+    "timed_episode",
 ]
 
 DERIVE_WAIT_S = 0.2
@@ -66,10 +67,19 @@ _CACHED_STATES = 512
 _MAX_CACHED_CHARACTERS = 16 * 1024  # a longer state is encoded again: together they would fill the memory
 
 
+def timed_episode(path: str, row: PendingEpisode) -> TimedEpisode:
+    """Return a pending episode, which was redacted before it was added.
+
+    Raises:
+        IntegrityError: it differs from its hash.
+    """
+    return TimedEpisode(already_redacted(episode_from_line(path, row.id, row.line, row.digest)), row.created_at)
+
+
 def _derive(store: Store, table: PendingTable, namespace_id: int, writer: Writer, numbers: Sequence[int]) -> None:
     for start in range(0, len(numbers), _BATCH):
         rows = table.take(namespace_id, numbers[start : start + _BATCH])
-        writer.add([(episode_from_line(store.path, row.id, row.line, row.digest), row.created_at) for row in rows])
+        writer.add([timed_episode(store.path, row) for row in rows])
         store.execute_in(
             "UPDATE namespace SET notes = notes + (SELECT count(*) FROM note WHERE namespace_id = namespace.id "
             f"AND episode_id IN {{values}}) WHERE id = {namespace_id}",
@@ -114,8 +124,8 @@ class Inbox:
         self._refused: tuple[int, float] | None = None
         self._retry_at = 0.0
 
-    def add(self, episode: Episode, notes: Sequence[Note] = ()) -> bool:
-        """Commit a named episode as pending, with the notes of its recording.
+    def add(self, episode: RedactedEpisode, notes: Sequence[RedactedNote] = ()) -> bool:
+        """Commit an episode as pending, with the notes of its recording.
 
         Returns:
             Whether it was added. If not, nothing was written: it is stored already, or the id of a note is taken.

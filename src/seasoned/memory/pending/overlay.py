@@ -20,12 +20,12 @@ import time
 from bisect import bisect_left, insort
 from collections.abc import Callable, Hashable, Sequence
 
+from seasoned.memory.pending.inbox import timed_episode
 from seasoned.memory.pending.merged_reader import LayerIndex, MergedReader, Ranked, nearest
 from seasoned.memory.pending.shadow_store import ShadowStore
 from seasoned.memory.reading.reader import Reader
 from seasoned.memory.stores.base import PendingBounds, PendingEpisode, PendingTable, Store, Version
 from seasoned.memory.stores.sqlite_schema import STEP_BITS
-from seasoned.memory.values.content_hash import episode_from_line
 from seasoned.memory.writing.episode_writer import Writer
 from seasoned.protocols import StateEncoder
 
@@ -203,9 +203,7 @@ class Overlay:
         """Derive episodes, update the index of this layer, and return them."""
         if self.store is not None and rows:
             self.n_derived += len(rows)
-            episodes = [
-                (episode_from_line(self._stored.path, row.id, row.line, row.digest), row.created_at) for row in rows
-            ]
+            episodes = [timed_episode(self._stored.path, row) for row in rows]
             for start in range(0, len(episodes), _BATCH):
                 self._writer.add(episodes[start : start + _BATCH])
         self._layers[layer].catch_up(self._over)

@@ -8,7 +8,7 @@ from collections.abc import Callable, Hashable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, NamedTuple, Protocol, TypeVar
 
-from seasoned.types import Episode
+from seasoned.memory.values.redacted import RedactedEpisode
 
 __all__ = [
     "Cursor",
@@ -130,7 +130,7 @@ class PendingTable(Protocol):
         self,
         namespace_id: int,
         encoder: str,
-        episode: Episode,
+        episode: RedactedEpisode,
         created_at: float,
         digest: bytes,
         line: str,

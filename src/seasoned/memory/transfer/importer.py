@@ -4,19 +4,20 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator
 from itertools import groupby, islice
-from typing import Generic, Protocol, TypeVar
+from typing import Generic, TypeVar
 
 from seasoned.errors import EpisodeConflictError, StoreError
 from seasoned.memory.reading.reader import Reader
 from seasoned.memory.stores.base import Store
 from seasoned.memory.transfer.jsonl import ExportRecord, line_errors
 from seasoned.memory.values.events import Event
+from seasoned.memory.values.redacted import Redaction
 from seasoned.memory.values.selection import Quarantine
-from seasoned.memory.writing.episode_writer import Timed, Writer, with_id
+from seasoned.memory.writing.episode_writer import TimedEpisode, Writer
 from seasoned.memory.writing.feedback_events import FeedbackWriter
 from seasoned.memory.writing.quarantine import QuarantineWriter
 from seasoned.memory.writing.typed_feedback import TypedFeedbackWriter
-from seasoned.types import Episode, Note
+from seasoned.types import Note
 
 __all__ = ["SingleUse", "import_records"]
 
@@ -44,21 +45,8 @@ class SingleUse(Generic[_T]):
         return items
 
 
-class TextChecks(Protocol):
-    """Checks and redaction of a caller's texts, as `Session` has them."""
-
-    def checked_episode(self, episode: Episode) -> Episode:
-        """Return an episode as it is stored."""
-
-    def checked_note(self, note: Note) -> Note:
-        """Return a note as it is stored."""
-
-    def checked_quarantine(self, quarantine: Quarantine) -> Quarantine:
-        """Return a quarantine as it is stored."""
-
-
 def import_records(
-    store: Store, namespace_id: int, writer: Writer, checks: TextChecks, lines: Iterable[NumberedRecord]
+    store: Store, namespace_id: int, writer: Writer, redaction: Redaction, lines: Iterable[NumberedRecord]
 ) -> tuple[int, int]:
     """Store the records of parsed lines, given with their numbers.
 
@@ -77,7 +65,7 @@ def import_records(
     new_notes: list[Note] = []
     for of_one_kind, group in groupby(lines, key=lambda numbered: type(numbered[1])):
         if of_one_kind is tuple:
-            n_episodes += sum(_add(writer, checks, batch) for batch in _batches(group))
+            n_episodes += sum(_add(writer, redaction, batch) for batch in _batches(group))
             continue
         for number, item in group:
             last = number
@@ -86,9 +74,9 @@ def import_records(
                     line_of.setdefault(item.id, number)
                     n_events += feedback.add(item)
                 elif isinstance(item, Quarantine):
-                    quarantines.impose(checks.checked_quarantine(item))
+                    quarantines.impose(redaction.quarantine(item))
                 elif isinstance(item, Note):
-                    note = checks.checked_note(item)
+                    note = redaction.note(item)
                     if typed_feedback.import_note(note):
                         new_notes.append(note)
     typed_feedback.exclude_answers(new_notes)
@@ -103,12 +91,12 @@ def _batches(items: Iterator[_T]) -> Iterator[list[_T]]:
         yield batch
 
 
-def _add(writer: Writer, checks: TextChecks, numbered: list[NumberedRecord]) -> int:
-    batch: list[Timed] = []
+def _add(writer: Writer, redaction: Redaction, numbered: list[NumberedRecord]) -> int:
+    batch: list[TimedEpisode] = []
     for number, item in numbered:
         with line_errors(number, item):
             episode, created_at = item  # type: ignore[misc]
-            batch.append((with_id(checks.checked_episode(episode)), created_at))
+            batch.append(TimedEpisode(redaction.episode(episode), created_at))
     try:
         return writer.add(batch)
     except EpisodeConflictError:

@@ -30,8 +30,9 @@ from seasoned.memory.transfer.feedback_merge import reconcile
 from seasoned.memory.transfer.manifest import Manifest, NoteDigest, read_manifest
 from seasoned.memory.values.encoder_mismatch import excerpts_at_difference
 from seasoned.memory.values.events import Event
+from seasoned.memory.values.redacted import already_redacted
 from seasoned.memory.values.selection import Quarantine
-from seasoned.memory.writing.episode_writer import Writer
+from seasoned.memory.writing.episode_writer import TimedEpisode, Writer
 from seasoned.memory.writing.evidence_views import Deriver
 from seasoned.memory.writing.exclusions import active_selections
 from seasoned.memory.writing.feedback_events import FeedbackWriter
@@ -317,7 +318,7 @@ class NamespaceMerger:
             if quarantine.id in ours.quarantines:
                 n_lifted += self._lift(ours.quarantines[quarantine.id][1], quarantine)
             else:
-                n_quarantines += self._quarantines.impose(quarantine)
+                n_quarantines += self._quarantines.impose(already_redacted(quarantine))
         n_notes, n_ended = self._add_notes(source, source_id, ours.notes, theirs.notes)
         return replace(
             done,
@@ -335,7 +336,7 @@ class NamespaceMerger:
         for first in remaining:
             window = range(first, first + _BATCH)
             batch = [
-                (episode, created_at)
+                TimedEpisode(already_redacted(episode), created_at)
                 for ordinal, created_at, _, episode in reader.episodes(ordinals=window)
                 if ordinal in wanted
             ]
@@ -397,7 +398,7 @@ class NamespaceMerger:
         missing = [id_ for id_ in theirs if id_ not in ours]
         for first in range(0, len(missing), _BATCH):
             page = missing[first : first + _BATCH]
-            self._notes.add([note for _, note in read_notes(source, source_id, ids=page)])
+            self._notes.add([already_redacted(note) for _, note in read_notes(source, source_id, ids=page)])
         typed_feedback = TypedFeedbackWriter(self._target, self._ns, self._writer)
         moved = [*missing, *(id_ for _, _, id_ in ended)]
         typed_feedback.exclude_answers(note for _, note in read_notes(self._target, self._ns, ids=moved))

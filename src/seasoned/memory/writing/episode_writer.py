@@ -4,10 +4,9 @@ from __future__ import annotations
 
 import json
 import time
-import uuid
 from collections import Counter, defaultdict
 from collections.abc import Sequence
-from typing import Any
+from typing import Any, NamedTuple
 
 from seasoned.canonical_json import canonical_json
 from seasoned.errors import EpisodeConflictError, InputError, excerpt
@@ -15,43 +14,35 @@ from seasoned.memory.reading.follower import advance_epoch
 from seasoned.memory.stores.base import Store
 from seasoned.memory.stores.sqlite_schema import MAX_STEPS, STEP_BITS
 from seasoned.memory.values.content_hash import digest, episode_record
+from seasoned.memory.values.redacted import RedactedEpisode
 from seasoned.memory.writing.evidence_views import Deriver, Evidences, Moves, PlacedSteps, View
 from seasoned.memory.writing.exclusions import PROVENANCE, Exclusions
 from seasoned.memory.writing.interning import Interner, StateKeys
 from seasoned.protocols import StateEncoder
-from seasoned.types import Episode
 
-__all__ = ["Timed", "Writer", "with_id"]
+__all__ = ["TimedEpisode", "Writer"]
 
-Timed = tuple[Episode, float | None]
-"""An episode and the time at which it was stored, in seconds since 1970; None for now."""
 
-New = tuple[Episode, float, bytes]
-"""An episode that is not stored, its time and its hash."""
+class TimedEpisode(NamedTuple):
+    """An episode with an id, and the time at which it was stored, in seconds since 1970; None for now."""
+
+    episode: RedactedEpisode
+    created_at: float | None
+
+
+class _NewEpisode(NamedTuple):
+    """An episode that is not stored, its time and its hash."""
+
+    episode: RedactedEpisode
+    created_at: float
+    digest: bytes
 
 
 _LOOKUP_BATCH = 1000
 _BATCH = 250
 
 
-def with_id(episode: Episode) -> Episode:
-    """Return the episode with an id, so that a second write of it is a no-op."""
-    if episode.id is not None:
-        return episode
-    return Episode(
-        episode.task,
-        episode.steps,
-        uuid.uuid4().hex,
-        episode.final_state,
-        episode.ending,
-        episode.model,
-        episode.policy,
-        episode.arm,
-        episode.subject,
-    )
-
-
-def _states(new: Sequence[New]) -> list[str]:
+def _states(new: Sequence[_NewEpisode]) -> list[str]:
     """Return the states in the order of the episodes: their numbers do not depend on the batches."""
     states: list[str] = []
     for episode, _, _ in new:
@@ -71,15 +62,15 @@ class Writer:
         self._texts = Interner(store, namespace_id, encoder)
         self._derive = Deriver(store, namespace_id)
 
-    def add(self, episodes: Sequence[Timed]) -> int:
-        """Store episodes that have ids, with all derived data, and return how many were not stored already."""
+    def add(self, episodes: Sequence[TimedEpisode]) -> int:
+        """Store episodes, with all derived data, and return how many were not stored already."""
         parts = range(0, len(episodes), _LOOKUP_BATCH)
         moved: Moves = defaultdict(Counter)
         n_new = sum(self._add(episodes[start : start + _LOOKUP_BATCH], moved) for start in parts)
         self._derive.count(moved)
         return n_new
 
-    def _add(self, episodes: Sequence[Timed], moved: Moves) -> int:
+    def _add(self, episodes: Sequence[TimedEpisode], moved: Moves) -> int:
         texts = self._texts
         counters, views = texts.query_counters(), self._derive.query_views()
         # No result was fetched yet: PostgreSQL may still be writing the statements before.
@@ -97,7 +88,7 @@ class Writer:
         return len(new)
 
     def _write(
-        self, new: Sequence[New], prefetched: StateKeys, exclusions: Exclusions, views: Sequence[View]
+        self, new: Sequence[_NewEpisode], prefetched: StateKeys, exclusions: Exclusions, views: Sequence[View]
     ) -> tuple[list[PlacedSteps], Evidences]:
         """Insert episodes; return their placed steps, and the stored evidence at their states."""
         texts = self._texts
@@ -153,7 +144,7 @@ class Writer:
         self._store.insert("step", step_rows)
         return placed, known
 
-    def _unknown(self, episodes: Sequence[Timed], contents: Sequence[tuple[str, bytes]]) -> list[New]:
+    def _unknown(self, episodes: Sequence[TimedEpisode], contents: Sequence[tuple[str, bytes]]) -> list[_NewEpisode]:
         """Return the episodes that are not stored, each with its time and its hash.
 
         Raises:
@@ -171,7 +162,7 @@ class Writer:
             if len(episode.steps) > MAX_STEPS:
                 raise InputError(f"{len(episode.steps)} steps", f"an episode has at most {MAX_STEPS}", "Split it.")
             if episode_id not in known:
-                new.append((episode, time.time() if created_at is None else created_at, content))
+                new.append(_NewEpisode(episode, time.time() if created_at is None else created_at, content))
             if known.setdefault(episode_id, content) != content:
                 raise EpisodeConflictError(
                     f"episode {excerpt(episode_id)} is stored with other content",

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import replace
 from typing import Any, NamedTuple
 
@@ -14,16 +14,14 @@ from seasoned.memory.stores.base import Store
 from seasoned.memory.values.content_hash import digest
 from seasoned.memory.values.corruption import decode, decoding
 from seasoned.memory.values.derived_ids import may_be_answer
-from seasoned.memory.values.text_limits import check_size
+from seasoned.memory.values.redacted import RedactedNote
 from seasoned.memory.writing.exclusions import PROVENANCE, Exclusions
-from seasoned.types import FEEDBACK_KINDS, Note, check_body, feedback_from_record, feedback_record
+from seasoned.types import Note, feedback_from_record, feedback_record
 
 __all__ = [
-    "NAMING",
     "NoteWriter",
     "check_feedback_note",
     "check_place",
-    "checked_note",
     "note_digest",
     "note_ids",
     "note_record",
@@ -31,29 +29,6 @@ __all__ = [
     "read_notes",
     "without_excluded",
 ]
-
-NAMING = frozenset(
-    {
-        "alternatives",
-        "arm",
-        "author",
-        "digest",
-        "episode",
-        "episode_id",
-        "episode_ids",
-        "examples",
-        "id",
-        "ids",
-        "mode",
-        "model",
-        "policy",
-        "purpose",
-        "source",
-        "subject",
-        "verdict",
-    }
-)
-"""The keys of a note's body under which nothing is redacted: ids, digests, names, and words of a fixed set."""
 
 _COLUMNS = "digest, id, episode_id, step, kind, body, source, author, created_at, revoked_at"
 
@@ -103,7 +78,7 @@ def note_digest(note: Note) -> bytes:
     return digest("note", note_record(note))
 
 
-def note_row(namespace_id: int, note: Note) -> tuple[Any, ...]:
+def note_row(namespace_id: int, note: RedactedNote) -> tuple[Any, ...]:
     """Return a note as a row, in the column order of `schema.COLUMNS`."""
     return (
         namespace_id,
@@ -118,44 +93,6 @@ def note_row(namespace_id: int, note: Note) -> tuple[Any, ...]:
         note.revoked_at,
         note_digest(note),
     )
-
-
-def checked_note(note: Note, redact: Callable[[str], str] | None, max_bytes: int) -> Note:
-    """Return a note as it is stored: its texts redacted, and not too large.
-
-    The texts of feedback are those of its kind (`Feedback.redacted`). Of other notes, every text of the body is
-    redacted at any depth, except under the keys of `NAMING`, so that lookups by id and by name still match.
-
-    Raises:
-        InputError: it has more than `max_bytes` bytes as JSON, or redaction makes two keys of an object or two
-            candidates equal.
-    """
-    if redact is not None and note.kind in FEEDBACK_KINDS:
-        redacted = feedback_from_record(note.kind, note.body).redacted(redact)
-        note = replace(note, body={**note.body, **feedback_record(redacted)})
-    elif redact is not None:
-        note = replace(note, body=check_body(_redacted(note.body, redact)))
-    check_size("note", canonical_json(note.body), max_bytes)
-    return note
-
-
-def _redacted(value: Any, redact: Callable[[str], str]) -> Any:
-    if isinstance(value, str):
-        return redact(value)
-    if isinstance(value, list):
-        return [_redacted(one, redact) for one in value]
-    if isinstance(value, dict):
-        redacted = dict(
-            (key, one) if key in NAMING else (redact(key), _redacted(one, redact)) for key, one in value.items()
-        )
-        if len(redacted) < len(value):
-            raise InputError(
-                f"a note with the keys {excerpt(list(redacted))}",
-                "the keys of a note must differ after redaction",
-                "Put the texts into values.",
-            )
-        return redacted
-    return value
 
 
 def read_notes(
@@ -251,7 +188,7 @@ class NoteWriter:
         self._store = store
         self._ns = namespace_id
 
-    def add_recorded(self, notes: Sequence[Note]) -> None:
+    def add_recorded(self, notes: Sequence[RedactedNote]) -> None:
         """Append the notes of one recorder; the same notes with other times are a no-op.
 
         A note whose id belongs to another episode's note gets another id, made of its own and of its content.
@@ -266,11 +203,11 @@ class NoteWriter:
         }
         self.add([_renamed(note) if note.id in taken else note for note in notes], ignore_time=True)
 
-    def add(self, notes: Sequence[Note], *, ignore_time: bool = False) -> list[Note]:
+    def add(self, notes: Sequence[RedactedNote], *, ignore_time: bool = False) -> list[RedactedNote]:
         """Append notes, and return those that were not stored already.
 
         Args:
-            notes: as `checked_note` returned them.
+            notes: the notes.
             ignore_time: a note with a known id and the same content at another time is left unchanged.
 
         Raises:
@@ -278,9 +215,9 @@ class NoteWriter:
             EpisodeConflictError: an id is stored with other content.
         """
         known = {note.id: note for _, note in read_notes(self._store, self._ns, ids=[note.id for note in notes])}
-        new: dict[str, Note] = {}
+        new: dict[str, RedactedNote] = {}
         for note in notes:
-            before = known.get(note.id) or new.get(note.id)
+            before: Note | None = known.get(note.id) or new.get(note.id)
             if before is None:
                 self._store.check_key("note id", note.id)
                 new[note.id] = note
@@ -323,7 +260,7 @@ class NoteWriter:
         )
 
 
-def _renamed(note: Note) -> Note:
+def _renamed(note: RedactedNote) -> RedactedNote:
     """Return a note with an id that is made of its own id and its content without the time."""
     return replace(note, id=f"{note.id}~{note_digest(replace(note, created_at=0.0)).hex()[:32]}")
 

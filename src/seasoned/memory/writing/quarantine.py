@@ -10,7 +10,8 @@ from seasoned.memory.reading.follower import advance_epoch
 from seasoned.memory.stores.base import Store
 from seasoned.memory.stores.sqlite_schema import STEP_BITS
 from seasoned.memory.values.corruption import decode, decoding
-from seasoned.memory.values.selection import Quarantine, Selection
+from seasoned.memory.values.redacted import RedactedQuarantine
+from seasoned.memory.values.selection import Selection
 from seasoned.memory.writing.evidence_views import Deriver
 from seasoned.memory.writing.exclusions import PROVENANCE, Exclusions, answers_in_body, feedback_condition
 from seasoned.types import ALTERNATIVE
@@ -65,7 +66,7 @@ class QuarantineWriter:
         self._ns = namespace_id
         self._derive = Deriver(store, namespace_id)
 
-    def impose(self, quarantine: Quarantine) -> bool:
+    def impose(self, quarantine: RedactedQuarantine) -> bool:
         """Store a quarantine, exclude the selected episodes and events, and return whether it was new."""
         known = self._row("SELECT digest FROM quarantine WHERE namespace_id = ? AND id = ?", quarantine.id)
         if known:

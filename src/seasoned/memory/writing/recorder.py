@@ -11,6 +11,7 @@ from typing import Self
 
 from seasoned.core import log_softmax
 from seasoned.errors import InputError, excerpt
+from seasoned.memory.values.redacted import RedactedNote
 from seasoned.types import JSON, Decision, Ending, Episode, Note, Step
 
 __all__ = ["EpisodeRecorder"]
@@ -36,14 +37,14 @@ class EpisodeRecorder:
 
     def __init__(
         self,
-        add: Callable[[Episode, Sequence[Note]], str],
+        add: Callable[[Episode, Sequence[RedactedNote]], str],
         task: str,
         fields: Mapping[str, str | None],
-        checked: Callable[[Note], Note],
+        checked: Callable[[Note], RedactedNote],
     ) -> None:
         self._add = add
         self._checked = checked
-        self._notes: list[Note] = []
+        self._notes: list[RedactedNote] = []
         self._task = task
         self._fields = dict(fields)
         self._steps: list[Step] = []

@@ -12,7 +12,6 @@ from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass, replace
 from typing import Any, NamedTuple
 
-from seasoned.canonical_json import canonical_json
 from seasoned.checks import check_number
 from seasoned.errors import EpisodeConflictError, InputError, StoreBusyError, excerpt
 from seasoned.memory.stores.base import Store
@@ -20,8 +19,8 @@ from seasoned.memory.stores.sqlite_schema import MAX_STEPS, STEP_BITS
 from seasoned.memory.values.corruption import decode, decoding
 from seasoned.memory.values.derived_ids import answer_id, event_id, event_number
 from seasoned.memory.values.events import Event
-from seasoned.memory.values.text_limits import check_size
-from seasoned.memory.writing.episode_writer import Writer
+from seasoned.memory.values.redacted import RedactedFeedback, RedactedNote, RedactedText, already_redacted
+from seasoned.memory.writing.episode_writer import TimedEpisode, Writer
 from seasoned.memory.writing.exclusions import active_selections
 from seasoned.memory.writing.feedback_events import FeedbackWriter
 from seasoned.memory.writing.note_records import NoteWriter, check_place, note_digest, read_notes
@@ -31,7 +30,6 @@ from seasoned.types import (
     FEEDBACK_KINDS,
     AnswerRewards,
     Episode,
-    Feedback,
     FeedbackRecord,
     Note,
     Step,
@@ -40,7 +38,7 @@ from seasoned.types import (
     feedback_record,
 )
 
-__all__ = ["AnswerContext", "FeedbackRequest", "TypedFeedbackWriter", "checked_feedback", "read_feedback", "record_of"]
+__all__ = ["AnswerContext", "FeedbackRequest", "TypedFeedbackWriter", "read_feedback", "record_of"]
 
 Rewards = Callable[[str | None], AnswerRewards]
 """`Feedback.rewards`, or a cache of it."""
@@ -50,8 +48,8 @@ Rewards = Callable[[str | None], AnswerRewards]
 class AnswerContext:
     """The place of answers: their task, state, executed action (None: no action was executed) and subject."""
 
-    task: str
-    state: str
+    task: RedactedText
+    state: RedactedText
     action: str | None
     subject: str | None
 
@@ -61,7 +59,7 @@ class FeedbackRequest:
     """Checked and redacted feedback, before it is stored; `context` is set for feedback on no stored episode."""
 
     id: str
-    feedback: Feedback
+    feedback: RedactedFeedback
     episode_id: str | None
     step: int | None
     source: str
@@ -77,18 +75,6 @@ class FeedbackRequest:
                 "a weight must be finite and greater than 0",
                 "Pass the opposite feedback instead, such as Thumbs(up=False).",
             )
-
-
-def checked_feedback(feedback: Feedback, redact: Callable[[str], str] | None, max_bytes: int) -> Feedback:
-    """Return feedback as it is stored: its texts redacted.
-
-    Raises:
-        InputError: it is no feedback, has more than `max_bytes` bytes as JSON, or redaction makes two candidates equal.
-    """
-    feedback_record(feedback)  # refuses other values
-    feedback = feedback if redact is None else feedback.redacted(redact)
-    check_size("feedback", canonical_json(feedback_record(feedback)), max_bytes)
-    return feedback
 
 
 def record_of(note: Note, rewards: Iterable[StepReward]) -> FeedbackRecord:
@@ -190,7 +176,7 @@ class TypedFeedbackWriter:
             "WHERE step.namespace_id = ? AND visit = ?",
             ordinal << STEP_BITS | at,
         )
-        return AnswerContext(task, state, action, subject), at
+        return AnswerContext(already_redacted(task), already_redacted(state), action, subject), at
 
     def add(self, request: FeedbackRequest, rewards_of: Rewards) -> FeedbackRecord:
         """Store feedback with its events and its answers; feedback that is stored under its id is left unchanged.
@@ -259,9 +245,9 @@ class TypedFeedbackWriter:
             self.revoke(note, at=by.created_at)
         return len(superseded)
 
-    def _note(self, request: FeedbackRequest, episode_id: str, answer_ids: Sequence[str]) -> Note:
+    def _note(self, request: FeedbackRequest, episode_id: str, answer_ids: Sequence[str]) -> RedactedNote:
         body = {**feedback_record(request.feedback), "weight": request.weight, "alternatives": list(answer_ids)}
-        return Note(
+        note = Note(
             request.id,
             episode_id,
             request.step,
@@ -271,6 +257,7 @@ class TypedFeedbackWriter:
             request.author,
             request.at,
         )
+        return already_redacted(note)  # its texts are those of the request
 
     def _check_same(self, known: Note, request: FeedbackRequest) -> None:
         """Refuse other content under a known id; the time may differ."""
@@ -292,7 +279,7 @@ class TypedFeedbackWriter:
                 "Leave the id to the memory.",
             )
 
-    def import_note(self, note: Note) -> bool:
+    def import_note(self, note: RedactedNote) -> bool:
         """Store a note of another memory, and return whether it was new; events and answers are imported on their own.
 
         Unrevoked feedback supersedes earlier feedback, as in `add`.
@@ -338,7 +325,9 @@ class TypedFeedbackWriter:
         ]
         for id_ in answer_ids:
             self._store.check_key("feedback id", id_)
-        if self._writer.add([(episode, request.at) for episode in episodes]) < len(episodes):
+        # Their texts are those of the request and of its context.
+        timed = [TimedEpisode(already_redacted(episode), request.at) for episode in episodes]
+        if self._writer.add(timed) < len(episodes):
             raise EpisodeConflictError(
                 f"an episode {excerpt(answer_ids[0])} or the like is stored already",
                 "each answer of feedback is an episode with an id of its own",

@@ -8,7 +8,7 @@ from typing import Any, Protocol
 from seasoned.memory.stores.base import PendingEpisode, Store
 from seasoned.memory.stores.postgres.schema import FIRST_ARRIVAL
 from seasoned.memory.stores.postgres.watermark import Watermark
-from seasoned.types import Episode
+from seasoned.memory.values.redacted import RedactedEpisode
 
 __all__ = ["INSERT", "PostgresPendingTable", "insert_values"]
 
@@ -26,7 +26,7 @@ _INSUFFICIENT_PRIVILEGE = "42501"
 
 
 def insert_values(
-    namespace_id: int, encoder: str, episode: Episode, created_at: float, digest: bytes, line: str
+    namespace_id: int, encoder: str, episode: RedactedEpisode, created_at: float, digest: bytes, line: str
 ) -> tuple[Any, ...]:
     """Return the values of the marks of `INSERT`."""
     return (
@@ -70,7 +70,7 @@ class PostgresPendingTable:
         self,
         namespace_id: int,
         encoder: str,
-        episode: Episode,
+        episode: RedactedEpisode,
         created_at: float,
         digest: bytes,
         line: str,
