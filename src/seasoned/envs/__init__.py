@@ -5,6 +5,7 @@ from seasoned.envs.browser import BrowserEnv
 from seasoned.envs.files import FileTasks
 from seasoned.envs.grid import Grid
 from seasoned.envs.gym import GymnasiumEnv, record_gymnasium
+from seasoned.envs.intents import IntentRouting
 from seasoned.envs.jericho import JerichoEnv
 from seasoned.envs.mdp_solver import ExactValues
 from seasoned.envs.registry import ENVIRONMENT_SPECIFICATIONS, ENVIRONMENTS, open_env
@@ -21,6 +22,7 @@ __all__ = [
     "FileTasks",
     "Grid",
     "GymnasiumEnv",
+    "IntentRouting",
     "JerichoEnv",
     "Shell",
     "ShellLimits",

@@ -32,6 +32,7 @@ _KINDS = {
     "files": _Kind("seasoned.envs.files:open_files", ("files:TASK",)),
     "grid": _Kind("seasoned.envs.grid:open_grid", ("grid:ROWS",)),
     "gymnasium": _Kind("seasoned.envs.gym:open_gymnasium", ("gymnasium:ID",)),
+    "intents": _Kind("seasoned.envs.intents:open_intents", ("intents:FOLDER",)),
     "jericho": _Kind("seasoned.envs.jericho:open_jericho", ("jericho:FILE",)),
     "python": _Kind("seasoned.envs.user_code:open_python", ("python:package.module:callable",)),
     "support": _Kind("seasoned.envs.support:open_support", ("support:triage",)),
