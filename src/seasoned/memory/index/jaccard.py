@@ -14,7 +14,7 @@ import numpy.typing as npt
 
 from seasoned.errors import InputError, MissingExtraError
 from seasoned.memory.index.blocks import MAX_BLOCK_TOKENS, MAX_ROWS, Block, Ints, Rows
-from seasoned.memory.index.kernel import KERNELS, Kernel, Query, SearchPlan, plan_searches
+from seasoned.memory.index.kernel import KERNELS, Kernel, Match, Query, SearchPlan, plan_searches
 from seasoned.types.queries import check_nearest
 
 __all__ = ["MAX_TOKENS", "JaccardIndex"]
@@ -32,7 +32,7 @@ class JaccardIndex:
     """Feature sets by id; finds the k most similar to a query, exactly.
 
     `J(q, s) = |q & s| / |q | s|`, `J({}, {}) = 1`. Results equal a brute-force scan on every input: at or above the
-    threshold, most similar first, ties by the later visit, then by the larger id.
+    threshold, in the order of `values.ranking`.
 
     The few sets that were added last are compared one by one. The others are in blocks with postings; of blocks of
     about one size four become one, of 65,536 sets at most: adding a set never takes longer than that. A search
@@ -228,7 +228,14 @@ class JaccardIndex:
     def search_many(
         self, queries: Sequence[Sequence[int] | Ints], *, n_features: Sequence[int], k: int, threshold: float
     ) -> list[list[tuple[int, float]]]:
-        """Return the result of `search` for each query.
+        """Return the result of `search` for each query; see `match_many`."""
+        matches = self.match_many(queries, n_features=n_features, k=k, threshold=threshold)
+        return [[(set_id, near) for near, _, set_id in found] for found in matches]
+
+    def match_many(
+        self, queries: Sequence[Sequence[int] | Ints], *, n_features: Sequence[int], k: int, threshold: float
+    ) -> list[list[Match]]:
+        """Return the result of `search` for each query, with visits.
 
         Raises:
             InputError: k or the threshold is out of range, or there are not as many sizes as queries.
@@ -240,7 +247,7 @@ class JaccardIndex:
             )
         self._settle()
         k = min(k, self._n)
-        answers: list[list[tuple[int, float]]] = [[] for _ in queries]
+        answers: list[list[Match]] = [[] for _ in queries]
         if not k:
             return answers
         steps: dict[int, list[SearchPlan]] = {}
@@ -254,7 +261,7 @@ class JaccardIndex:
             for i, found in zip(list(steps), self._kernel.search(blocks, next_plans, k, self._in_query), strict=True):
                 if len(found) == k or not steps[i]:
                     del steps[i]
-                    answers[i] = [(set_id, near) for near, _, set_id in found]
+                    answers[i] = found
         return answers
 
     def _query(self, tokens: Sequence[int] | Ints, n: int) -> Query:

@@ -6,18 +6,17 @@ from collections.abc import Collection, Sequence
 from typing import Any, TypeVar
 
 from seasoned.memory.index.jaccard import JaccardIndex
+from seasoned.memory.index.kernel import Match
 from seasoned.memory.reading.reader import EvidenceRow, Reader, StepCell
 from seasoned.memory.stores.base import Store
 from seasoned.memory.stores.sqlite_schema import STEP_BITS
+from seasoned.memory.values.ranking import latest_first, rank_key
 from seasoned.memory.values.task_filter import TaskFilter
 from seasoned.types import Experience
 
-__all__ = ["LayerIndex", "MergedReader", "Ranked", "nearest"]
+__all__ = ["LayerIndex", "MergedReader", "nearest"]
 
 _Row = TypeVar("_Row", bound=tuple[Any, ...])
-
-Ranked = list[tuple[int, float]]
-"""(set id, similarity), best first."""
 
 
 class MergedReader(Reader):
@@ -40,13 +39,19 @@ class MergedReader(Reader):
         return super().visits_of(steps, task_filter) | self.over.visits_of(steps, task_filter)
 
     def recent_visits(self, set_id: int, limit: int, task_filter: TaskFilter) -> list[int]:
-        """Return the latest live visits to a distinct state, latest first: those in the overlay are later."""
-        new = self.over.recent_visits(set_id, limit, task_filter)
-        return new if len(new) == limit else new + super().recent_visits(set_id, limit - len(new), task_filter)
+        """Return the latest live visits to a distinct state, latest first."""
+        stored, new = (
+            super().recent_visits(set_id, limit, task_filter),
+            self.over.recent_visits(set_id, limit, task_filter),
+        )
+        return latest_first([*stored, *new])[:limit]
 
     def latest_visits(self, set_ids: Sequence[int], task_filter: TaskFilter) -> dict[int, int]:
         """Return the latest live visit to each distinct state that is not left out; states without one are missing."""
-        return super().latest_visits(set_ids, task_filter) | self.over.latest_visits(set_ids, task_filter)
+        visits = super().latest_visits(set_ids, task_filter)
+        for set_id, visit in self.over.latest_visits(set_ids, task_filter).items():
+            visits[set_id] = latest_first([visit, visits.get(set_id, visit)])[0]
+        return visits
 
     def experiences(self, view_id: int, visits: Sequence[int]) -> dict[int, tuple[Experience, int]]:
         """Return each visit's experience and the key of its action."""
@@ -101,32 +106,31 @@ class LayerIndex:
 
 def nearest(
     layers: Sequence[LayerIndex],
-    stored: Ranked,
+    stored: Sequence[Match],
     features: frozenset[str],
     tokens: Sequence[int],
     *,
     k: int,
     threshold: float,
-) -> Ranked:
+) -> list[Match]:
     """Return the k most similar distinct states.
 
     Args:
         layers: the indexes of the overlay, the lowest layer first.
-        stored: the ranking by the index of the stored states.
+        stored: the matches among the stored states.
         features: the features of the query.
         tokens: the token numbers of the stored features among them.
-        k: see `JaccardIndex.search`.
-        threshold: see `JaccardIndex.search`.
+        k, threshold: see `JaccardIndex.search`.
     """
     known = [layer.token_of[feature] for layer in layers for feature in features if feature in layer.token_of]
     query = [*tokens, *known]
-    # The order of `values.ranking` by insertion: the last layer first, since its visits are later; the sort is stable.
     # A state that a layer holds and does not return has k states before it.
-    best: dict[int, float] = {}
-    for layer in reversed(layers):
+    matches = list(stored)
+    for layer in layers:
         if len(layer.index):
-            for set_id, near in layer.index.search(query, n_features=len(features), k=k, threshold=threshold):
-                best.setdefault(set_id, near)
-    for set_id, near in stored:
-        best.setdefault(set_id, near)
-    return sorted(best.items(), key=lambda pair: -pair[1])[:k]
+            matches += layer.index.match_many([query], n_features=[len(features)], k=k, threshold=threshold)[0]
+    matches.sort(key=lambda match: rank_key(*match))
+    best: dict[int, Match] = {}
+    for match in matches:
+        best.setdefault(match[2], match)
+    return list(best.values())[:k]

@@ -20,8 +20,9 @@ import time
 from bisect import bisect_left, insort
 from collections.abc import Callable, Hashable, Sequence
 
+from seasoned.memory.index.kernel import Match
 from seasoned.memory.pending.inbox import timed_episode
-from seasoned.memory.pending.merged_reader import LayerIndex, MergedReader, Ranked, nearest
+from seasoned.memory.pending.merged_reader import LayerIndex, MergedReader, nearest
 from seasoned.memory.pending.shadow_store import ShadowStore
 from seasoned.memory.reading.reader import Reader
 from seasoned.memory.stores.base import PendingBounds, PendingEpisode, PendingTable, Store, Version
@@ -210,9 +211,9 @@ class Overlay:
         return rows
 
     def nearest(
-        self, stored: Ranked, features: frozenset[str], tokens: Sequence[int], *, k: int, threshold: float
-    ) -> Ranked:
-        """Return the k most similar distinct states, given the ranking of the stored ones; see `nearest`."""
+        self, stored: Sequence[Match], features: frozenset[str], tokens: Sequence[int], *, k: int, threshold: float
+    ) -> Sequence[Match]:
+        """Return the k most similar distinct states, given the matches among the stored ones; see `nearest`."""
         if self.store is None:
             return stored
         return nearest(self._layers, stored, features, tokens, k=k, threshold=threshold)

@@ -21,6 +21,7 @@ from seasoned.memory.retrieval.retriever import Retriever
 from seasoned.memory.stores.base import Store
 from seasoned.memory.stores.sqlite_schema import MAX_STEPS, STEP_BITS
 from seasoned.memory.values.corruption import decode, decoding
+from seasoned.memory.values.ranking import latest_first, rank_key
 from seasoned.memory.values.task_filter import TaskFilter
 from seasoned.protocols import StateEncoder
 from seasoned.types import Ending, Experience, RecallQuery, StepRef, normalize_action
@@ -170,7 +171,7 @@ class RecallEngine:
             for visit, key_id, return_ in latest_at[set_id]:
                 of_action.setdefault(key_id, []).append((return_, visit))
             extremes = [visit for both in of_action.values() for visit in {max(both)[1], min(both)[1]}]
-            for visit in sorted(extremes, reverse=True)[: min(MAX_AT_ONE, pool - len(visits))]:
+            for visit in latest_first(extremes)[: min(MAX_AT_ONE, pool - len(visits))]:
                 visits[visit] = similarity, set_id
         return visits
 
@@ -184,11 +185,11 @@ class RecallEngine:
             ).fetchall()
             if len(rows) >= MAX_SCANNED:
                 break
-        best: dict[int, tuple[float, int]] = {}
         matches = self._match(decode(self._store.path, rows, _StepSet), features)
-        for visit, (similarity, _) in matches.items():
-            best[visit >> STEP_BITS] = max(best.get(visit >> STEP_BITS, (-1.0, -1)), (similarity, visit))
-        return {visit: matches[visit] for _, visit in best.values()}
+        best: dict[int, int] = {}
+        for visit in sorted(matches, key=lambda visit: rank_key(matches[visit][0], visit)):
+            best.setdefault(visit >> STEP_BITS, visit)
+        return {visit: matches[visit] for visit in best.values()}
 
     def _match(self, rows: list[_StepSet], features: frozenset[str] | None) -> Matches:
         """Return the Jaccard similarity of visits' stored feature sets to the observation; 0 without an observation."""

@@ -9,6 +9,7 @@ from itertools import chain, zip_longest
 from seasoned.memory.index.text_index import TextIndex
 from seasoned.memory.stores.base import Store
 from seasoned.memory.stores.sqlite_schema import STEP_BITS
+from seasoned.memory.values.ranking import latest
 from seasoned.types import ALTERNATIVE
 
 __all__ = ["TaskIndex"]
@@ -75,7 +76,7 @@ class TaskIndex:
         for number, _ in self._search(goal, n + 1):  # each task has at least one episode
             if number == excluded:
                 continue
-            executed, answers = self._executed[number][: -n - 1 : -1], self._alternatives[number][: -n - 1 : -1]
+            executed, answers = latest(self._executed[number], n), latest(self._alternatives[number], n)
             n_answers = max(1, len(executed))
             alternating = chain.from_iterable(zip_longest(executed, answers[:n_answers]))
             nearest += (ordinal for ordinal in alternating if ordinal is not None)

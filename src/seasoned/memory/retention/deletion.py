@@ -15,7 +15,7 @@ from seasoned.memory.reading.follower import advance_epoch
 from seasoned.memory.stores.base import Store
 from seasoned.memory.stores.sqlite_schema import STEP_BITS
 from seasoned.memory.writing.evidence_views import Deriver
-from seasoned.memory.writing.quarantine import update_last_visits
+from seasoned.memory.writing.interning import update_last_visits
 
 __all__ = ["EpisodeRemover"]
 

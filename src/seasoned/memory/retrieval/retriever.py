@@ -4,15 +4,15 @@ from __future__ import annotations
 
 import contextlib
 from collections import Counter
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Sequence
 from typing import NamedTuple
 
 from seasoned.checks import check_text
 from seasoned.core import check_gamma
 from seasoned.errors import InputError, ReadOnlyStoreError
 from seasoned.memory.index.jaccard import JaccardIndex
+from seasoned.memory.index.kernel import Match
 from seasoned.memory.pending.inbox import Inbox
-from seasoned.memory.pending.merged_reader import Ranked
 from seasoned.memory.pending.overlay import Overlay
 from seasoned.memory.reading.evidence_sums import effective_sums, propensity_rows, sum_rows, weigh_row
 from seasoned.memory.reading.follower import Change, CommitCursor, CommitFollower
@@ -21,7 +21,7 @@ from seasoned.memory.retrieval.graph_cache import GraphCache, check_backup, reva
 from seasoned.memory.stores.base import Store, Version
 from seasoned.memory.stores.sqlite_schema import STEP_BITS
 from seasoned.memory.values.corruption import damaged
-from seasoned.memory.values.ranking import rank_key
+from seasoned.memory.values.ranking import latest_first, rank_key
 from seasoned.memory.values.task_filter import TaskFilter
 from seasoned.memory.values.text_limits import check_size
 from seasoned.memory.writing.episode_writer import Writer
@@ -32,6 +32,9 @@ from seasoned.types.queries import check_nearest
 __all__ = ["MAX_LISTED_NEIGHBORS", "Retriever"]
 
 MAX_LISTED_NEIGHBORS = 50
+
+Ranked = list[tuple[int, float]]
+"""(set id, similarity), best first."""
 
 
 class Visit(NamedTuple):
@@ -204,9 +207,11 @@ class Retriever:
         known: set[int] = set()
         wanted = k
         while True:
-            found = self._index.search(tokens, n_features=len(features), k=wanted, threshold=threshold)
+            matches: Sequence[Match]
+            [matches] = self._index.match_many([tokens], n_features=[len(features)], k=wanted, threshold=threshold)
             if include_pending:
-                found = self._overlay.nearest(found, features, tokens, k=wanted, threshold=threshold)
+                matches = self._overlay.nearest(matches, features, tokens, k=wanted, threshold=threshold)
+            found = [(set_id, similarity) for similarity, _, set_id in matches]
             if not task_filter:
                 return found
             # The index knows the latest visit of any task; ties are broken by the latest one outside of the task.
@@ -258,7 +263,7 @@ class Retriever:
         check_gamma(gamma)
         with self.fresh_snapshot(gamma, 1.0) as view_id:
             nearest = self._nearest_visits(frozenset(), max(1, self._reader.step_count()), 0.0, TaskFilter(None))
-            visits = sorted((visit.visit for visit in nearest), reverse=True)
+            visits = latest_first(visit.visit for visit in nearest)
             found = self._merged.experiences(view_id, visits)
             return [found[visit][0] for visit in visits]
 

@@ -1,35 +1,34 @@
 """The order of search results: the most similar first; ties by the later visit, then by the larger id.
 
 The order is total, so that equal stores give equal results; `docs/decisions/0002-ties-by-recency.md` says why. Visits
-grow with time. A change of the order begins here. These places repeat it, or rest on it, and change with it:
+grow with time. Every ranking of the package imports its order from here, except for two places that repeat it:
 
-- `index/kernel_numba.py`: `_less`, since numba caches the machine code of a file and does not see a change in another
-  one; and `NumbaKernel.search`, which sorts the heap (similarity, visit, id) in descending order.
-- `index/jaccard.py`: `JaccardIndex.add_arrays`, which sets the visit of a known id to the last one given.
-- `reading/reader.py`: `sets_after` reads the feature sets whose latest visit is above the watermark; `recent_visits`,
-  `latest_visits` and `latest_steps` use `LATEST_FIRST`.
-- `writing/quarantine.py`, `update_last_visits`, and `writing/episode_writer.py`, `Writer.reindex`: the visit of a
-  feature set is its highest live one, `max(visit)`.
-- `pending/merged_reader.py`: `nearest`, `MergedReader.recent_visits` and `MergedReader.latest_visits` put the rows of
-  the overlay first, since their visits are later than all stored ones.
-- `retrieval/retriever.py`: `Retriever._visits_at` reads the `limit` latest visits of each state, and
-  `Retriever.steps` sorts by visit in descending order.
-- `recall/engine.py`, where the steps of a state are taken latest first and the step of an episode is the maximum of
-  (similarity, visit); `recall/task_index.py`, `TaskIndex.nearest`, and `index/text_index.py`: of equal texts the higher
-  number first.
+- `index/kernel_numba.py`, `_less` and the sort of the heap: numba caches the machine code of a file and does not see a
+  change in another one. `tests/memory/index` compares both kernels with the definition.
+- `writing/interning.py`, `Interner.save`: the steps of a new episode are later than all steps before.
+
+The visit of a distinct state is its latest live one, so that the k nearest steps are at the k nearest states. It is
+stored (`LAST_VISIT`): an order by other visits needs a migration of `feature_set.last_visit`.
 """
 
 from __future__ import annotations
 
+from collections.abc import Iterable, Sequence
 from typing import Any
 
 import numpy as np
 import numpy.typing as npt
 
-__all__ = ["LATEST_FIRST", "best_first", "cut_ties", "may_precede", "rank_key"]
+__all__ = ["LAST_VISIT", "LATEST_FIRST", "best_first", "cut_ties", "latest", "latest_first", "may_precede", "rank_key"]
 
 LATEST_FIRST = "ORDER BY step.visit DESC"
 """The SQL clause for steps that are equally similar."""
+
+LAST_VISIT = (
+    "(SELECT max(visit) FROM step INDEXED BY step_by_set WHERE live "
+    "AND step.namespace_id = feature_set.namespace_id AND step.set_id = feature_set.id)"
+)
+"""The SQL expression for the visit of a row of `feature_set`."""
 
 
 def rank_key(similarity: float, visit: int, id_: int = 0) -> tuple[float, int, int]:
@@ -40,6 +39,26 @@ def rank_key(similarity: float, visit: int, id_: int = 0) -> tuple[float, int, i
         [(1.0, 3), (1.0, 2), (0.5, 1)]
     """
     return -similarity, -visit, -id_
+
+
+def latest_first(visits: Iterable[int]) -> list[int]:
+    """Return visits that are equally similar, in the order of results.
+
+    Example:
+        >>> latest_first([1, 3, 2])
+        [3, 2, 1]
+    """
+    return sorted(visits, reverse=True)
+
+
+def latest(ascending: Sequence[int], n: int) -> Sequence[int]:
+    """Return the first n of `latest_first`, from visits or ordinals that ascend.
+
+    Example:
+        >>> latest([1, 2, 3], 2)
+        [3, 2]
+    """
+    return ascending[: -n - 1 : -1]
 
 
 def best_first(similarities: npt.NDArray[Any], visits: npt.NDArray[Any], ids: npt.NDArray[Any]) -> npt.NDArray[Any]:

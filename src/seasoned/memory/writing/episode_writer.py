@@ -17,7 +17,7 @@ from seasoned.memory.values.content_hash import digest, episode_record
 from seasoned.memory.values.redacted import RedactedEpisode
 from seasoned.memory.writing.evidence_views import Deriver, Evidences, Moves, PlacedSteps, View
 from seasoned.memory.writing.exclusions import PROVENANCE, Exclusions
-from seasoned.memory.writing.interning import Interner, StateKeys
+from seasoned.memory.writing.interning import Interner, StateKeys, update_last_visits
 from seasoned.protocols import StateEncoder
 
 __all__ = ["TimedEpisode", "Writer"]
@@ -100,7 +100,6 @@ class Writer:
         episode_rows: list[tuple[Any, ...]] = []
         step_rows: list[tuple[Any, ...]] = []
         placed: list[PlacedSteps] = []
-        last_visits: dict[int, int] = {}
         excluded = exclusions.excluded_answers_among((str(episode.id), episode.arm) for episode, _, _ in new)
         for episode, created_at, content in new:
             ordinal = texts.next("episodes")
@@ -134,12 +133,10 @@ class Writer:
                     (self._ns, visit, state_id, set_id, action_id, step.reward, 0.0, step.propensity, prior, live)
                 )
                 groups.append((set_id, key_id))
-                if live:
-                    last_visits[set_id] = visit
             if live:
                 placed.append((ordinal, groups, [step.reward for step in episode.steps]))
         known = self._derive.known(views, placed, new_sets=texts.new_sets)
-        texts.save(last_visits)
+        texts.save(placed)
         self._store.insert("episode", episode_rows)
         self._store.insert("step", step_rows)
         return placed, known
@@ -228,11 +225,7 @@ class Writer:
         self._store.execute_in(
             "DELETE FROM feature_set WHERE namespace_id = ? AND id IN {values}", (self._ns,), old_sets
         )
-        self._store.execute(
-            "UPDATE feature_set SET last_visit = (SELECT max(visit) FROM step INDEXED BY step_by_set WHERE live "
-            "AND step.namespace_id = feature_set.namespace_id AND step.set_id = feature_set.id) WHERE namespace_id = ?",
-            (self._ns,),
-        )
+        update_last_visits(self._store, self._ns, sorted(set(sets)))
         for _, gamma, decay in views:
             self.ensure_view(gamma, decay)
 

@@ -6,17 +6,19 @@ import sys
 from array import array
 from bisect import bisect_left
 from collections import defaultdict
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from typing import Any, TypeVar
 
 from seasoned.memory.reading.reader import check_same_encoder
 from seasoned.memory.stores.base import Cursor, Store, TableKey
-from seasoned.memory.stores.sqlite_schema import COUNTERS
+from seasoned.memory.stores.sqlite_schema import COUNTERS, STEP_BITS
 from seasoned.memory.values.content_hash import text_digest
+from seasoned.memory.values.ranking import LAST_VISIT
+from seasoned.memory.writing.evidence_views import PlacedSteps
 from seasoned.protocols import StateEncoder
 from seasoned.types import normalize_action
 
-__all__ = ["Interner", "StateKeys"]
+__all__ = ["Interner", "StateKeys", "update_last_visits"]
 
 Row = tuple[Any, ...]
 StateKeys = tuple[dict[str, bytes], dict[bytes, tuple[int, int]]]
@@ -27,6 +29,15 @@ _Cache = TypeVar("_Cache", bound="dict[Any, Any]")
 _ACTION_BY_KEY = TableKey("action", ("namespace_id",), "key_digest")
 _MAX_CACHED = 50_000
 _MAX_CACHED_TOKENS = 500_000
+
+
+def update_last_visits(store: Store, namespace_id: int, set_ids: Sequence[int]) -> None:
+    """Store the latest live visit of each of these feature sets, after the steps were changed."""
+    store.execute_in(
+        f"UPDATE feature_set SET last_visit = {LAST_VISIT} WHERE namespace_id = ? AND id IN {{values}}",
+        (namespace_id,),
+        set_ids,
+    )
 
 
 class _Numbers(dict[str, int]):
@@ -78,9 +89,12 @@ class Interner:
         self._new.clear()  # a failed transaction may have left rows
         self.new_sets.clear()
 
-    def save(self, last_visits: dict[int, int] | None = None) -> None:
-        """Insert the new rows, and update the counters and the latest visits of feature sets."""
-        visits = dict(last_visits or {})
+    def save(self, live: Iterable[PlacedSteps] = ()) -> None:
+        """Insert the new rows, and update the counters, and the latest visits of the feature sets of live new steps."""
+        visits: dict[int, int] = {}
+        for ordinal, groups, _ in live:
+            for step, (set_id, _) in enumerate(groups):
+                visits[set_id] = ordinal << STEP_BITS | step  # later than all before, as in `values.ranking`
         sets = [(ns, set_id, tokens, key, visits.pop(set_id, None)) for ns, set_id, tokens, key in self._new["sets"]]
         if visits:
             moved = [(visit, self._ns, set_id) for set_id, visit in visits.items()]

@@ -14,9 +14,10 @@ from seasoned.memory.values.redacted import RedactedQuarantine
 from seasoned.memory.values.selection import Selection
 from seasoned.memory.writing.evidence_views import Deriver
 from seasoned.memory.writing.exclusions import PROVENANCE, Exclusions, answers_in_body, feedback_condition
+from seasoned.memory.writing.interning import update_last_visits
 from seasoned.types import ALTERNATIVE
 
-__all__ = ["QuarantineWriter", "update_last_visits"]
+__all__ = ["QuarantineWriter"]
 
 _QUERY_BATCH = 64
 _EPISODES = f"SELECT ordinal, id, ending, created_at, {', '.join(PROVENANCE)} FROM episode"
@@ -45,17 +46,6 @@ class _EventRow(NamedTuple):
 class _FeedbackBody(NamedTuple):
     id: str
     body: str
-
-
-def update_last_visits(store: Store, namespace_id: int, set_ids: Sequence[int]) -> None:
-    """Update the latest live visit of these feature sets."""
-    store.execute_in(
-        "UPDATE feature_set SET last_visit = (SELECT max(visit) FROM step INDEXED BY step_by_set WHERE live "
-        "AND step.namespace_id = feature_set.namespace_id AND step.set_id = feature_set.id) "
-        "WHERE namespace_id = ? AND id IN {values}",
-        (namespace_id,),
-        set_ids,
-    )
 
 
 class QuarantineWriter:
