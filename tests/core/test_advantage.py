@@ -49,7 +49,7 @@ SEEN = {"weights": [2, 1, 0], "totals": [2, -1, 0], "base_probs": [0.2, 0.3, 0.5
         ("base_policy", 1.0, "spread", 7 / 24, [15 / 12, -10 / 12, 0.0]),
     ],
 )
-def test_by_hand(baseline, kappa, scale, v, advantages):
+def test_advantages_equal_hand_computed_values(baseline, kappa, scale, v, advantages):
     result = estimate(AdvantageEstimator(baseline, scale, kappa), **SEEN, spread=0.5)
     assert result.baseline == pytest.approx(v)
     assert result.advantages.tolist() == pytest.approx(advantages)
@@ -60,7 +60,7 @@ def test_by_hand(baseline, kappa, scale, v, advantages):
 
 
 @pytest.mark.parametrize(("scale", "bonus"), [("none", 5 / 4), ("spread", 5 / 4 / 0.5)])
-def test_the_bonus_goes_to_the_unseen_in_units_of_advantage(scale, bonus):
+def test_bonus_of_untried_actions_is_divided_by_the_scale(scale, bonus):
     estimator = AdvantageEstimator("base_policy", scale, 1.0, ExplorationBonus(alpha=5.0, rate=1.0))
     result = estimate(estimator, **SEEN, spread=0.5)
     assert result.bonuses.tolist() == pytest.approx([0.0, 0.0, bonus])
@@ -69,21 +69,21 @@ def test_the_bonus_goes_to_the_unseen_in_units_of_advantage(scale, bonus):
     assert result.advantages[:2].tolist() == plain.advantages[:2].tolist()
 
 
-def test_a_spread_of_zero_divides_by_nothing():
+def test_spread_of_zero_gives_scale_one():
     result = estimate(AdvantageEstimator("base_policy", "spread", 0.0), **SEEN, spread=0.0)
     assert result.scale == 1.0
     assert result.advantages.tolist() == pytest.approx([1.2, -0.8, 0.0])
 
 
 @pytest.mark.parametrize("baseline", ["neighbors", "base_policy"])
-def test_no_evidence_gives_no_advantage_and_no_baseline(baseline):
+def test_without_evidence_advantages_are_zero_and_the_baseline_is_none(baseline):
     result = estimate(AdvantageEstimator(baseline), weights=[0, 0], totals=[0, 0], base_probs=[0.5, 0.5])
     assert result.baseline is None
     assert result.advantages.tolist() == [0.0, 0.0]
     assert np.isnan(result.values).all()
 
 
-def test_evidence_about_other_actions_only_shifts_nothing():
+def test_evidence_on_other_actions_gives_zero_advantages():
     seen = {"weights": [0, 0], "totals": [0, 0], "base_probs": [0.5, 0.5], "elsewhere": (3, 6)}
     assert estimate(AdvantageEstimator("base_policy"), **seen).baseline is None
     by_neighbors = estimate(AdvantageEstimator("neighbors"), **seen)
@@ -91,7 +91,7 @@ def test_evidence_about_other_actions_only_shifts_nothing():
     assert by_neighbors.advantages.tolist() == [0.0, 0.0]
 
 
-def test_a_prior_that_underflows_still_has_a_baseline():
+def test_underflowed_prior_has_a_baseline():
     result = estimate(
         AdvantageEstimator(kappa=0.0, scale="none"), weights=[1, 1, 0], totals=[3, 1, 0], base_probs=[0, 0, 1]
     )
@@ -118,7 +118,7 @@ estimators = st.builds(
 
 @PROPERTY
 @given(candidates, st.floats(0, 5))
-def test_the_base_policy_has_no_advantage_over_itself(seen, kappa):
+def test_advantages_average_to_zero_under_the_base_policy(seen, kappa):
     """`sum pi(a) A(a) = 0` over the tried: that is what V as the base policy's value means."""
     advantages = estimate(AdvantageEstimator("base_policy", "none", kappa), **seen).advantages
     assert math.fsum(p * a for p, a in zip(seen["base_probs"], advantages, strict=True)) == pytest.approx(0.0, abs=1e-9)
@@ -126,14 +126,14 @@ def test_the_base_policy_has_no_advantage_over_itself(seen, kappa):
 
 @PROPERTY
 @given(candidates)
-def test_visits_weigh_the_neighbours_advantages_to_zero(seen):
+def test_advantages_average_to_zero_weighted_by_visits(seen):
     advantages = estimate(AdvantageEstimator("neighbors", "none", 0.0), **seen).advantages
     assert math.fsum(n * a for n, a in zip(seen["weights"], advantages, strict=True)) == pytest.approx(0.0, abs=1e-8)
 
 
 @PROPERTY
 @given(estimators, candidates, st.floats(-100, 100))
-def test_a_constant_added_to_all_returns_moves_only_the_baseline(estimator, seen, constant):
+def test_constant_added_to_all_returns_changes_only_the_baseline(estimator, seen, constant):
     moved = {**seen, "totals": [t + constant * n for t, n in zip(seen["totals"], seen["weights"], strict=True)]}
     before, after = estimate(estimator, **seen, spread=2.0), estimate(estimator, **moved, spread=2.0)
     np.testing.assert_allclose(after.advantages, before.advantages, atol=1e-9)
@@ -145,7 +145,7 @@ def test_a_constant_added_to_all_returns_moves_only_the_baseline(estimator, seen
 
 @PROPERTY
 @given(estimators, candidates, st.floats(0.01, 100))
-def test_the_unit_of_reward_drops_out_under_the_spread_and_passes_through_without(estimator, seen, unit):
+def test_advantages_scale_with_the_reward_unit_unless_divided_by_the_spread(estimator, seen, unit):
     scaled = {**seen, "totals": [unit * t for t in seen["totals"]]}
     before = estimate(estimator, **seen, spread=2.0).advantages
     after = estimate(estimator, **scaled, spread=2.0 * unit).advantages
@@ -154,7 +154,7 @@ def test_the_unit_of_reward_drops_out_under_the_spread_and_passes_through_withou
 
 @PROPERTY
 @given(estimators, candidates, st.randoms(use_true_random=False))
-def test_the_order_of_candidates_does_not_matter(estimator, seen, random):
+def test_order_of_candidates_does_not_change_advantages(estimator, seen, random):
     order = list(range(len(seen["weights"])))
     random.shuffle(order)
     permuted = {name: [column[i] for i in order] for name, column in seen.items()}
@@ -164,7 +164,7 @@ def test_the_order_of_candidates_does_not_matter(estimator, seen, random):
 
 @PROPERTY
 @given(estimators, candidates)
-def test_the_untried_have_no_value_and_no_advantage(estimator, seen):
+def test_untried_actions_have_no_value_and_advantage_zero(estimator, seen):
     result = estimate(estimator, **seen)
     for n, value, advantage in zip(seen["weights"], result.values, result.advantages, strict=True):
         assert math.isnan(value) == (n == 0)
@@ -174,7 +174,7 @@ def test_the_untried_have_no_value_and_no_advantage(estimator, seen):
 
 @PROPERTY
 @given(candidates, st.sampled_from(["neighbors", "base_policy"]))
-def test_the_baseline_lies_among_the_values(seen, baseline):
+def test_baseline_lies_within_the_range_of_values(seen, baseline):
     result = estimate(AdvantageEstimator(baseline), **seen)
     tried = result.values[~np.isnan(result.values)]
     if len(tried):
@@ -183,7 +183,7 @@ def test_the_baseline_lies_among_the_values(seen, baseline):
 
 @PROPERTY
 @given(candidates, st.floats(0, 5), st.tuples(st.integers(0, 5), st.floats(-10, 10)))
-def test_a_shrunk_value_lies_between_the_mean_and_its_own(seen, kappa, other):
+def test_shrinkage_multiplies_deviations_by_n_over_n_plus_kappa(seen, kappa, other):
     """`Q - mu` shrinks by exactly `n / (n + kappa)`: one observation moves a value by `1 / (1 + kappa)` of it."""
     elsewhere = (other[0], other[0] * other[1])
     if not sum(seen["weights"]):
@@ -196,14 +196,14 @@ def test_a_shrunk_value_lies_between_the_mean_and_its_own(seen, kappa, other):
             assert moved == pytest.approx(n / (n + kappa) * (total / n - mu), abs=1e-9)
 
 
-def test_one_bad_return_does_not_turn_a_policy_around():
+def test_one_return_moves_a_value_by_half_at_kappa_one():
     """Fifty times 0 for one action, once -1 for another that the model likes: V moves by half of it, not by all."""
     seen = {"weights": [50, 1], "totals": [0.0, -1.0], "base_probs": [0.05, 0.95]}
     advantages = estimate(AdvantageEstimator("base_policy", "none", 1.0), **seen).advantages
     assert advantages[0] - advantages[1] == pytest.approx(0.5, abs=0.01)
 
 
-def test_shrinkage_halves_at_kappa_and_fades_with_evidence():
+def test_shrinkage_factor_is_half_at_kappa_and_approaches_one():
     def advantage(n):
         seen = {"weights": [n, n], "totals": [n * 1.0, n * -1.0], "base_probs": [0.5, 0.5]}
         return estimate(AdvantageEstimator("base_policy", "none", kappa=4.0), **seen).advantages[0]

@@ -42,7 +42,7 @@ from seasoned.errors import InputError
         (lambda: robust_spread([1.0, 2.0], [1.0]), "2 values"),
     ],
 )
-def test_refused(call, seen):
+def test_bad_input_is_refused(call, seen):
     with pytest.raises(InputError) as caught:
         call()
     assert seen in caught.value.seen

@@ -47,7 +47,7 @@ def test_a_similarity_does_not_depend_on_other_stored_vectors():
     assert dict(crowded.search(query, 400))["it"] == alone.search(query, 1)[0][1]
 
 
-def test_many_rows_agree_with_one_matrix_product():
+def test_large_index_equals_a_matrix_product():
     rng = np.random.default_rng(1)
     rows, query = rng.standard_normal((3000, 64)), rng.standard_normal(64)
     index = CosineIndex(64)
@@ -58,7 +58,7 @@ def test_many_rows_agree_with_one_matrix_product():
     assert [c for _, c in index.search(query, 10)] == pytest.approx(cosines[best].tolist(), abs=1e-6)
 
 
-def test_equal_texts_tie_exactly_and_the_newest_comes_first():
+def test_parallel_vectors_tie_and_the_newest_is_first():
     index = CosineIndex(3)
     index.add(["a", "b", "c"], [[1, 2, 3], [3, 2, 1], [2, 4, 6]])
     assert [key for key, _ in index.search([1, 2, 3], 2)] == ["c", "a"]
@@ -68,7 +68,7 @@ def test_equal_texts_tie_exactly_and_the_newest_comes_first():
     assert CosineIndex(2).search([1, 0], 3) == []
 
 
-def test_extreme_numbers_keep_their_direction():
+def test_extreme_vectors_are_normalised():
     assert unit_rows("v", [[1e308, 1e308], [5e-324, 0.0], [-1e-200, 0.0]]) == pytest.approx(
         np.array([[0.5**0.5] * 2, [1.0, 0.0], [-1.0, 0.0]]), abs=1e-7
     )
@@ -100,7 +100,7 @@ INDEX.add(["a"], [[1, 0]])
         (lambda: INDEX.search([1, 0, 0], 1), "(1, 3)"),
     ],
 )
-def test_vectors_that_cannot_be_compared_are_refused_without_a_change(call, seen):
+def test_bad_vectors_are_refused_and_change_nothing(call, seen):
     with pytest.raises(InputError) as caught:
         call()
     assert seen in caught.value.seen

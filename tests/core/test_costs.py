@@ -14,7 +14,7 @@ COST = st.floats(0.0, 1e6, allow_nan=False)
 
 
 @given(COST, COST, COST)
-def test_it_is_the_first_number_of_episodes_at_which_it_has_paid(filling, alone, cascade):
+def test_break_even_is_the_first_episode_count_with_a_lower_total_cost(filling, alone, cascade):
     found = break_even(filling, alone, cascade)
     f, a, c = Fraction(filling), Fraction(alone), Fraction(cascade)
     if found.episodes is None:
@@ -27,7 +27,7 @@ def test_it_is_the_first_number_of_episodes_at_which_it_has_paid(filling, alone,
 
 
 @pytest.mark.parametrize(("filling", "alone", "cascade", "n"), [(1.0, 0.10, 0.05, 21), (1.0, 0.3, 0.1, 6)])
-def test_a_tie_that_floats_only_nearly_show_has_not_paid_yet(filling, alone, cascade, n):
+def test_equal_total_costs_are_not_break_even(filling, alone, cascade, n):
     assert break_even(filling, alone, cascade).episodes == n
     assert break_even_interval(filling, [alone] * 12, [cascade] * 12) == (n, n)
     by_success = break_even_interval(filling, [alone] * 12, [cascade] * 12, successes=([1] * 12, [1] * 12))
@@ -35,19 +35,19 @@ def test_a_tie_that_floats_only_nearly_show_has_not_paid_yet(filling, alone, cas
 
 
 @given(COST, COST, COST, COST)
-def test_more_filling_never_pays_earlier_and_a_cheaper_cascade_never_later(filling, more, alone, cascade):
+def test_break_even_is_monotonic_in_the_costs(filling, more, alone, cascade):
     assume(cascade < alone)
     one = break_even(filling, alone, cascade).episodes
     assert break_even(filling + more, alone, cascade).episodes >= one
     assert break_even(filling, alone, cascade / 2).episodes <= one
 
 
-def test_the_published_figures_fit_each_other():
+def test_break_even_equals_the_published_figure():
     """ALFWorld, arXiv 2512.02543: 0.059 and 0.024 USD an episode, break-even after 843."""
     assert break_even(842.5 * 0.035, 0.059, 0.024).episodes == 843
 
 
-def test_free_filling_pays_with_the_first_episode_and_equal_costs_never():
+def test_break_even_is_one_for_free_filling_and_none_for_equal_costs():
     assert break_even(0.0, 0.2, 0.1).episodes == 1
     assert break_even(0.0, 0.2, 0.2).episodes is None
     assert break_even(1e300, 1e-300, 0.0).episodes > 10**599
@@ -60,7 +60,7 @@ def resampled_ratios(numerators, denominators):
     return [sum(numerators[i] for i in p) / s if (s := sum(denominators[i] for i in p)) else np.inf for p in picks]
 
 
-def test_a_ratio_is_of_sums_and_its_interval_holds_it():
+def test_ratio_of_sums_lies_in_its_bootstrap_interval():
     costs, wins = [0.1, 0.3] * 10, [1, 1, 1, 0] * 5
     found = ratio_interval(costs, wins)
     assert found.mean == pytest.approx(4.0 / 15)
@@ -73,7 +73,7 @@ def test_a_ratio_is_of_sums_and_its_interval_holds_it():
 
 
 @pytest.mark.slow
-def test_the_coverage_of_the_interval_is_near_its_level():
+def test_ratio_interval_has_nominal_coverage():
     rng = np.random.default_rng(3)
     covered = 0
     for _ in range(200):
@@ -83,11 +83,11 @@ def test_the_coverage_of_the_interval_is_near_its_level():
     assert covered >= 177  # 0.95 of 200, less four standard errors
 
 
-def test_one_success_in_ten_has_an_infinite_end():
+def test_ratio_interval_with_one_success_has_an_infinite_upper_end():
     assert ratio_interval([1.0] * 10, [1] + [0] * 9).high == np.inf
 
 
-def test_pairs_are_resampled_together():
+def test_ratio_difference_resamples_pairs():
     """Costs that go up and down together: the difference is certain, though each arm's own is not."""
     costs = np.linspace(0.1, 0.5, 12)
     ones = np.ones(12)
@@ -99,7 +99,7 @@ def test_pairs_are_resampled_together():
 
 @settings(max_examples=20, deadline=None)
 @given(st.lists(st.tuples(st.floats(0.01, 5.0), st.floats(0.0, 5.0)), min_size=10, max_size=20), st.floats(0.0, 50.0))
-def test_the_points_interval_is_in_order_and_holds_it(pairs, filling):
+def test_break_even_interval_contains_the_point_estimate(pairs, filling):
     alone, cascade = [a for a, _ in pairs], [c for _, c in pairs]
     low, high = break_even_interval(filling, alone, cascade)
     never = float("inf")
@@ -109,7 +109,7 @@ def test_the_points_interval_is_in_order_and_holds_it(pairs, filling):
     assert low - 1 <= point <= high + 1  # the mean of floats may round across a whole number
 
 
-def test_failing_is_no_saving_where_successes_are_bought():
+def test_failures_are_not_savings_in_costs_per_success():
     alone, cascade = [0.2] * 12, [0.1] * 12
     assert break_even_interval(1.0, alone, cascade) == (11, 11)
     halved = break_even_interval(1.0, alone, cascade, successes=([1] * 12, [1, 0] * 6))
@@ -137,7 +137,7 @@ def test_failing_is_no_saving_where_successes_are_bought():
         lambda: break_even_interval(1.0, [1.0] * 12, [1.0] * 12, successes=([0] * 12, [1] * 12)),
     ],
 )
-def test_input_without_an_answer_is_refused(call):
+def test_bad_input_is_refused(call):
     with pytest.raises(InputError) as caught:
         call()
     assert all((caught.value.seen, caught.value.rule, caught.value.next_step))

@@ -47,7 +47,7 @@ def test_softmax_equals_50_digit_arithmetic(logits):
 
 @PROPERTY
 @given(vectors, st.floats(-1000, 1000))
-def test_softmax_ignores_a_common_shift(logits, shift):
+def test_softmax_is_invariant_to_a_common_shift(logits, shift):
     np.testing.assert_allclose(softmax([z + shift for z in logits]), softmax(logits), atol=1e-12)
 
 
@@ -64,7 +64,7 @@ def test_softmax_of_extreme_logits_is_a_policy(logits):
 
 @PROPERTY
 @given(vectors)
-def test_normalising_twice_changes_nothing(logits):
+def test_log_softmax_is_idempotent(logits):
     once = log_softmax(logits)
     np.testing.assert_allclose(log_softmax(once), once, atol=1e-12)
 
@@ -108,7 +108,7 @@ def test_kl_is_positive_unless_the_policies_are_equal(pair):
 
 @PROPERTY
 @given(st.integers(2, 7).flatmap(policies))
-def test_kl_to_the_uniform_policy_is_missing_entropy(p):
+def test_kl_to_the_uniform_policy_is_log_n_minus_entropy(p):
     entropy = -math.fsum(x * math.log(x) for x in p if x > 0)
     assert kl_divergence(p, [1 / len(p)] * len(p)) == pytest.approx(math.log(len(p)) - entropy, abs=1e-12)
 
@@ -123,7 +123,7 @@ def test_policies_over_different_candidates_are_refused():
 
 @PROPERTY
 @given(vectors, st.integers(1, 5), masses)
-def test_mixing_in_keeps_proportions_and_total(logits, n_added, mass):
+def test_mix_in_preserves_proportions_and_total_mass(logits, n_added, mass):
     own = log_softmax(logits)
     mixed = mix_in(own, n_added, mass)
     assert len(mixed) == len(own) + n_added
@@ -137,13 +137,13 @@ def test_mixing_in_keeps_proportions_and_total(logits, n_added, mass):
 
 @PROPERTY
 @given(vectors, masses)
-def test_adding_none_changes_nothing(logits, mass):
+def test_mix_in_of_no_candidates_is_the_identity(logits, mass):
     own = log_softmax(logits)
     assert mix_in(own, 0, mass).tolist() == own.tolist()
 
 
 @pytest.mark.parametrize("n_added", [1, 2, 7])
-def test_added_candidates_without_others_have_all_the_mass(n_added):
+def test_mix_in_to_no_candidates_is_uniform(n_added):
     assert np.exp(mix_in([], n_added, 0.1)).tolist() == pytest.approx([1 / n_added] * n_added)
 
 
@@ -161,7 +161,7 @@ def test_a_bad_mass_is_refused(mass):
 
 @pytest.mark.parametrize("scale", [1.0, 0.25, 1e6], ids=["normalised", "smaller", "larger"])
 @pytest.mark.parametrize("seed", [0, 1])
-def test_frequencies_match_the_probabilities(seed, scale):
+def test_sample_frequencies_match_the_probabilities(seed, scale):
     probs = [0.0, 0.5, 0.3, 0.0, 0.15, 0.05, 0.0]
     n, rng = 20_000, np.random.default_rng(seed)
     drawn = np.bincount([sample_index([scale * p for p in probs], rng) for _ in range(n)], minlength=len(probs))
@@ -172,7 +172,7 @@ def test_frequencies_match_the_probabilities(seed, scale):
 
 @PROPERTY
 @given(st.integers(1, 8).flatmap(policies), st.integers(0, 2**32 - 1))
-def test_probability_0_is_never_drawn(probs, seed):
+def test_index_of_probability_zero_is_never_sampled(probs, seed):
     rng = np.random.default_rng(seed)
     assert all(probs[sample_index(probs, rng)] > 0 for _ in range(20))
 
@@ -190,14 +190,14 @@ class Fixed(np.random.Generator):
 
 @PROPERTY
 @given(st.integers(1, 8).flatmap(policies), st.sampled_from([0.0, 1.0 - 2.0**-53]))
-def test_probability_0_is_not_drawn_at_the_ends_either(probs, number):
+def test_extreme_random_numbers_sample_no_index_of_probability_zero(probs, number):
     possible = [i for i, p in enumerate(probs) if p > 0]
     assert sample_index(probs, Fixed(number)) == (possible[0] if number == 0.0 else possible[-1])
 
 
 @PROPERTY
 @given(st.integers(1, 8).flatmap(policies), st.integers(0, 2**32 - 1))
-def test_the_same_seed_draws_the_same(probs, seed):
+def test_equal_seeds_sample_equally(probs, seed):
     first, second = (np.random.default_rng(seed) for _ in range(2))
     assert [sample_index(probs, first) for _ in range(10)] == [sample_index(probs, second) for _ in range(10)]
 

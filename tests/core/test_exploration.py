@@ -23,7 +23,7 @@ PROPERTY = settings(max_examples=60, deadline=None, derandomize=True)
 
 @PROPERTY
 @given(st.floats(0, 100), st.floats(0, 1), st.integers(0, 20), st.integers(1, 1000), st.integers(0, 2**32 - 1))
-def test_every_bonus_is_alpha_over_n_or_nothing(alpha, rate, n_unseen, n_neighbors, seed):
+def test_bonus_is_alpha_over_n_or_zero(alpha, rate, n_unseen, n_neighbors, seed):
     drawn = ExplorationBonus(alpha, rate).bonus(untried(n_unseen, n_neighbors), np.random.default_rng(seed))
     assert drawn.shape == (n_unseen,)
     assert set(drawn.tolist()) <= {0.0, alpha / n_neighbors}
@@ -31,7 +31,7 @@ def test_every_bonus_is_alpha_over_n_or_nothing(alpha, rate, n_unseen, n_neighbo
 
 @PROPERTY
 @given(st.floats(0.1, 100), st.integers(1, 20), st.integers(1, 1000), st.integers(0, 2**32 - 1))
-def test_a_rate_of_1_always_fires_and_of_0_never(alpha, n_unseen, n_neighbors, seed):
+def test_rate_one_always_adds_the_bonus_and_rate_zero_never(alpha, n_unseen, n_neighbors, seed):
     def draw(rate):
         bonus = ExplorationBonus(alpha, rate)
         return bonus.bonus(untried(n_unseen, n_neighbors), np.random.default_rng(seed)).tolist()
@@ -41,13 +41,13 @@ def test_a_rate_of_1_always_fires_and_of_0_never(alpha, n_unseen, n_neighbors, s
 
 
 @pytest.mark.parametrize("rate", [0.05, 0.3, 0.65])
-def test_it_fires_at_its_rate(rate):
+def test_bonus_frequency_equals_its_rate(rate):
     n = 20_000
     drawn = ExplorationBonus(1.0, rate).bonus(untried(n, 1), np.random.default_rng(7))
     assert drawn.mean() == pytest.approx(rate, abs=4 * math.sqrt(rate * (1 - rate) / n))
 
 
-def test_actions_are_drawn_one_by_one():
+def test_bonus_is_drawn_independently_for_each_action():
     drawn = ExplorationBonus(1.0, 0.5).bonus(untried(200, 1), np.random.default_rng(0))
     assert 0 < drawn.sum() < 200
 
@@ -56,7 +56,7 @@ def test_without_neighbours_the_bonus_is_alpha():
     assert ExplorationBonus(5.0, 1.0).bonus(untried(2, 0), np.random.default_rng(0)).tolist() == [5.0, 5.0]
 
 
-def test_the_same_seed_draws_the_same():
+def test_equal_seeds_draw_equal_bonuses():
     bonus = ExplorationBonus(1.0, 0.5)
     first, second = (bonus.bonus(untried(50, 3), np.random.default_rng(4)).tolist() for _ in range(2))
     assert first == second
@@ -93,7 +93,7 @@ def seen(counts, means, deviations=None, variances=None, baseline=0.0):
     return CandidateStats(counts, np.array(means), deviations, variances, baseline, int(counts.sum()))
 
 
-def test_otherwise_zero_makes_an_untried_action_worth_nothing():
+def test_otherwise_zero_gives_untried_actions_value_zero():
     bonus = ExplorationBonus(5.0, 0.0, otherwise="zero")
     known = seen([3, 0], [1.0, math.nan], baseline=0.7)
     assert bonus.bonus(known, RNG(0)).tolist() == [0.0, -0.7]
@@ -111,11 +111,11 @@ def test_otherwise_zero_makes_an_untried_action_worth_nothing():
         ([400, 0], [100.0, math.nan], [0.0, math.nan], 0.05),
     ],
 )
-def test_the_rate_of_the_public_code_for_games(counts, means, deviations, rate):
+def test_confidence_bonus_rate_equals_the_published_formula(counts, means, deviations, rate):
     assert ConfidenceBonus(1.0).rate(seen(counts, means, deviations)) == pytest.approx(rate)
 
 
-def test_ucb_by_hand():
+def test_ucb_bonus_equals_hand_computed_values():
     known = seen([4, 0], [1.0, math.nan], variances=[0.25, 2.0])
     expected = [2.0 * math.sqrt(2 * math.log(5) * v) for v in (0.25, 2.0)]
     assert UCB(c=2.0).bonus(known, RNG(0)).tolist() == pytest.approx(expected)
@@ -129,7 +129,7 @@ def test_thompson_draws_from_the_posterior():
     assert drawn.var(axis=0) == pytest.approx([0.25, 4.0], rel=0.05)
 
 
-def test_a_count_bonus_falls_with_the_root_of_the_visits():
+def test_count_bonus_falls_with_the_square_root_of_visits():
     assert CountBonus(2.0).bonus(seen([0, 3, 99], [math.nan, 1.0, 1.0]), RNG(0)).tolist() == [2.0, 1.0, 0.2]
 
 
@@ -140,7 +140,7 @@ def test_the_other_rules_refuse_bad_settings(rule, value):
         rule(value)
 
 
-def test_every_rule_of_the_module_has_its_name_in_the_registry():
+def test_registry_lists_every_exploration_rule():
     rules = {
         name: value
         for name, value in vars(exploration).items()

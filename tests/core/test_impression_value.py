@@ -32,7 +32,7 @@ def columns(showings):
 
 @given(SHOWINGS)
 @settings(max_examples=60, deadline=None)
-def test_the_mean_and_the_number_of_observations_are_those_of_the_definition(showings):
+def test_observed_impressions_equal_their_definition(showings):
     found = observed_impressions(*columns(showings), 4)
     for example in range(4):
         mine = [(episode, share, a) for which, episode, share, a in showings if which == example]
@@ -50,12 +50,12 @@ def test_the_mean_and_the_number_of_observations_are_those_of_the_definition(sho
         assert found.squares[example] == pytest.approx(n * square, abs=1e-9)
 
 
-def test_an_episode_that_showed_it_often_is_one_observation():
+def test_repeated_impressions_in_an_episode_are_one_observation():
     often = observed_impressions(np.zeros(9, dtype=int), np.zeros(9, dtype=int), [1.0] * 9, [2.0] * 9, 1)
     assert (often.counts[0], often.totals[0]) == (pytest.approx(1.0), pytest.approx(2.0))
 
 
-def test_the_own_outcome_is_one_more_observation_and_an_unknown_one_is_none():
+def test_known_own_outcome_adds_one_observation_and_an_unknown_one_zero():
     shown = Observed(np.array([2.0, 2.0]), np.array([1.0, 1.0]), np.array([1.0, 1.0]))
     both = shown.with_own([3.0, math.nan])
     assert both.counts.tolist() == [3.0, 2.0]
@@ -63,12 +63,12 @@ def test_the_own_outcome_is_one_more_observation_and_an_unknown_one_is_none():
     assert both.squares.tolist() == [10.0, 1.0]
 
 
-def test_the_own_outcome_may_be_less_than_an_observation():
+def test_own_outcome_is_weighted():
     both = Observed(np.array([2.0]), np.array([1.0]), np.array([1.0])).with_own([3.0], [0.5])
     assert (both.counts.tolist(), both.totals.tolist(), both.squares.tolist()) == ([2.5], [2.5], [5.5])
 
 
-def test_a_step_weighs_by_the_number_of_its_peers():
+def test_weight_of_a_step_is_the_inverse_variance_of_its_advantage():
     rng = np.random.default_rng(3)
     for m in (1, 2, 5):
         drawn = rng.normal(size=(40_000, m + 1))
@@ -77,14 +77,14 @@ def test_a_step_weighs_by_the_number_of_its_peers():
         assert advantages == pytest.approx((drawn[:, 0] - drawn.mean(axis=1)) / weights)
 
 
-def test_equal_returns_have_advantage_0_and_no_peers_weight_0():
+def test_equal_returns_have_advantage_zero_and_steps_without_peers_weight_zero():
     advantages, weights = advantages_over_peers([0.1, 0.1, 7.0], [(0.1 + 0.1 + 0.1) / 3, 0.1, math.nan], [3, 1, 0])
     assert (advantages.tolist(), weights.tolist()) == ([0.0, 0.0, 0.0], [0.75, 0.5, 0.0])
 
 
 @given(SHOWINGS, st.floats(0.0, 50.0), st.floats(0.0, 9.0), st.integers(1, 300))
 @settings(max_examples=60, deadline=None)
-def test_a_value_lies_between_the_baseline_and_the_mean_and_inside_its_interval(showings, kappa, noise, degrees):
+def test_posterior_value_lies_between_zero_and_the_mean_and_in_its_interval(showings, kappa, noise, degrees):
     found = observed_impressions(*columns(showings), 4)
     worth = posterior_worth(found, Shrinkage(noise, kappa, degrees))
     for row in np.flatnonzero(found.counts > 0.0):
@@ -93,7 +93,7 @@ def test_a_value_lies_between_the_baseline_and_the_mean_and_inside_its_interval(
         assert worth.low[row] <= worth.values[row] <= worth.high[row]
 
 
-def test_shrinkage_is_the_method_of_moments():
+def test_derived_shrinkage_recovers_simulated_variances():
     rng = np.random.default_rng(0)
     n, repeats, worths, noise = 2000, 6, 0.7, 1.3
     drawn = rng.normal(rng.normal(0.0, worths, (n, 1)), noise, (n, repeats))
@@ -103,7 +103,7 @@ def test_shrinkage_is_the_method_of_moments():
     assert found.degrees == n * (repeats - 1) + 1
 
 
-def test_nothing_is_known_of_nothing():
+def test_example_without_impressions_has_value_zero_and_an_infinite_interval():
     nothing = derived_shrinkage(Observed(np.zeros(3), np.zeros(3), np.zeros(3)))
     assert nothing == Shrinkage(math.inf, 1.0, 1.0, 0)
     worth = posterior_worth(Observed(*[np.zeros(1)] * 3), nothing)
@@ -142,7 +142,7 @@ def test_the_mean_advantage_is_unbiased():
 
 @pytest.mark.slow
 @pytest.mark.parametrize(("n_examples", "n_episodes"), [(10, 15), (20, 60), (50, 400)])
-def test_intervals_hold_the_worth_as_often_as_they_say(n_examples, n_episodes):
+def test_intervals_have_nominal_coverage(n_examples, n_episodes):
     rng = np.random.default_rng(2)
     inside, below, total = 0, 0, 0
     for _ in range(300):
@@ -177,7 +177,7 @@ def played(rng, n_examples, n_states, visits):
 
 @pytest.mark.slow
 @pytest.mark.parametrize(("n_examples", "n_states", "visits"), [(10, 6, 3), (20, 20, 3), (20, 10, 12), (10, 40, 2)])
-def test_intervals_cover_with_baselines_from_peers(n_examples, n_states, visits):
+def test_intervals_have_nominal_coverage_with_baselines_from_peers(n_examples, n_states, visits):
     rng = np.random.default_rng(4)
     inside, total, errors = 0, 0, []
     for _ in range(300):

@@ -75,7 +75,7 @@ def test_the_maximum_is_the_log_partition_function(problem, beta):
 
 @PROPERTY
 @given(problems, betas, st.data())
-def test_no_rival_does_better(problem, beta, data):
+def test_no_other_policy_has_a_higher_objective(problem, beta, data):
     logits, advantages = problem
     n = len(logits)
     best = objective(improved(logits, advantages, beta), advantages, logits, beta)
@@ -88,7 +88,7 @@ def test_no_rival_does_better(problem, beta, data):
 
 @PROPERTY
 @given(problems, betas, st.data())
-def test_no_small_step_away_does_better(problem, beta, data):
+def test_perturbed_policies_have_no_higher_objective(problem, beta, data):
     logits, advantages = problem
     p = improved(logits, advantages, beta)
     best = objective(p, advantages, logits, beta)
@@ -100,7 +100,7 @@ def test_no_small_step_away_does_better(problem, beta, data):
 
 @PROPERTY
 @given(problems, betas, st.data())
-def test_the_loss_of_a_rival_is_its_kl_to_the_optimum(problem, beta, data):
+def test_objective_gap_of_a_policy_is_its_kl_to_the_optimum_over_beta(problem, beta, data):
     """`F(p*) - F(p) = KL(p || p*) / beta`: the optimum is unique, and this says how much it matters."""
     logits, advantages = problem
     weights = data.draw(st.lists(st.integers(0, 5), min_size=len(logits), max_size=len(logits)).filter(any))
@@ -136,7 +136,7 @@ def test_odds_are_multiplied_by_exp_beta_a(problem, beta):
 
 @PROPERTY
 @given(problems, betas, st.floats(-100, 100))
-def test_shifting_all_logits_changes_nothing(problem, beta, shift):
+def test_policy_is_invariant_to_a_shift_of_all_logits(problem, beta, shift):
     logits, advantages = problem
     shifted = modulate([z + shift for z in logits], advantages, beta)
     np.testing.assert_allclose(shifted, modulate(logits, advantages, beta), atol=1e-9)
@@ -144,7 +144,7 @@ def test_shifting_all_logits_changes_nothing(problem, beta, shift):
 
 @PROPERTY
 @given(problems, betas, st.floats(-100, 100))
-def test_shifting_all_advantages_changes_nothing(problem, beta, shift):
+def test_policy_is_invariant_to_a_shift_of_all_advantages(problem, beta, shift):
     logits, advantages = problem
     shifted = modulate(logits, [a + shift for a in advantages], beta)
     np.testing.assert_allclose(shifted, modulate(logits, advantages, beta), atol=1e-9)
@@ -153,20 +153,20 @@ def test_shifting_all_advantages_changes_nothing(problem, beta, shift):
 @PROPERTY
 @given(table(nats, huge))
 @example(([0.0, -1.0], [1e308, -1e308]))
-def test_beta_0_changes_nothing(problem):
+def test_beta_zero_gives_the_prior(problem):
     logits, advantages = problem
     assert modulate(logits, advantages, 0.0).tolist() == log_softmax(logits).tolist()
 
 
 @PROPERTY
 @given(st.lists(nats, min_size=1, max_size=6), betas, st.floats(-5, 5))
-def test_equal_advantages_change_nothing(logits, beta, advantage):
+def test_equal_advantages_give_the_prior(logits, beta, advantage):
     np.testing.assert_allclose(modulate(logits, [advantage] * len(logits), beta), log_softmax(logits), atol=1e-12)
 
 
 @PROPERTY
 @given(problems, betas, st.randoms(use_true_random=False))
-def test_the_order_of_candidates_does_not_matter(problem, beta, random):
+def test_order_of_candidates_does_not_change_their_logprobs(problem, beta, random):
     logits, advantages = problem
     order = list(range(len(logits)))
     random.shuffle(order)
@@ -176,7 +176,7 @@ def test_the_order_of_candidates_does_not_matter(problem, beta, random):
 
 @PROPERTY
 @given(problems, betas)
-def test_the_expected_advantage_never_falls(problem, beta):
+def test_expected_advantage_is_at_least_that_of_the_prior(problem, beta):
     logits, advantages = problem
     before = math.fsum(x * a for x, a in zip(softmax(logits), advantages, strict=True))
     after = math.fsum(x * a for x, a in zip(improved(logits, advantages, beta), advantages, strict=True))
@@ -190,7 +190,7 @@ def test_the_expected_advantage_never_falls(problem, beta):
 @given(table(huge, huge), st.one_of(st.just(0.0), st.floats(0.0, 1e308)))
 @example(([0.0, 0.0], [1e308, -1e308]), 0.0)
 @example(([1e308, -1e308], [-1e308, 1e308]), 1e308)
-def test_extreme_values_still_give_a_policy(problem, beta):
+def test_extreme_values_give_a_normalised_policy(problem, beta):
     logits, advantages = problem
     with np.errstate(over="ignore"):
         result = modulate(logits, advantages, beta)
@@ -200,7 +200,7 @@ def test_extreme_values_still_give_a_policy(problem, beta):
     assert probs.sum() == pytest.approx(1.0, abs=1e-9)
 
 
-def test_overwhelming_evidence_decides():
+def test_huge_advantage_gives_probability_one():
     assert np.exp(modulate([0.0, -50.0], [-1e300, 1e300], 1e300)).tolist() == [0.0, 1.0]
 
 
@@ -246,7 +246,7 @@ def test_bad_vectors_are_refused(logits, advantages, seen):
 
 @PROPERTY
 @given(problems, betas, st.floats(0.001, 2.0))
-def test_a_capped_beta_keeps_the_cap_and_is_as_large_as_it_may_be(problem, beta, cap):
+def test_capped_beta_is_the_largest_within_the_kl_cap(problem, beta, cap):
     logits, advantages = problem
     got = capped_beta(logits, advantages, beta, cap)
     spent = kl_divergence(np.exp(modulate(logits, advantages, got)), softmax(logits))
@@ -258,7 +258,7 @@ def test_a_capped_beta_keeps_the_cap_and_is_as_large_as_it_may_be(problem, beta,
 
 @PROPERTY
 @given(table(st.floats(-3, 3), st.floats(-2, 2), min_size=2), st.floats(0.01, 0.5))
-def test_no_policy_within_the_cap_expects_more(problem, cap):
+def test_capped_policy_maximises_the_expected_advantage_within_the_cap(problem, cap):
     logits, advantages = problem
     base = softmax(logits)
     best = np.exp(modulate(logits, advantages, capped_beta(logits, advantages, 1e4, cap)))
@@ -287,7 +287,7 @@ def test_the_kl_bound_is_met_by_small_shifts_of_an_even_prior():
     assert kl_divergence(softmax([0.0, 0.01]), [0.5, 0.5]) == pytest.approx(kl_bound([0.0, 0.01]), rel=1e-4)
 
 
-def test_a_redrawn_index_follows_the_wanted_policy_and_is_kept_as_often_as_can_be():
+def test_redrawn_index_follows_the_target_policy_and_maximises_agreement():
     """P(kept) = 1 - total variation: no coupling keeps more."""
     drawn_from, wanted = np.array([0.5, 0.3, 0.2]), np.array([0.2, 0.2, 0.6])
     rng = np.random.default_rng(0)
@@ -299,12 +299,12 @@ def test_a_redrawn_index_follows_the_wanted_policy_and_is_kept_as_often_as_can_b
 
 
 @pytest.mark.parametrize(("drawn", "drawn_from", "wanted"), [(2, [0.5, 0.5], [0.5, 0.5]), (0, [1.0], [0.5, 0.5])])
-def test_policies_that_do_not_hold_the_draw_are_refused(drawn, drawn_from, wanted):
+def test_policies_without_the_drawn_index_are_refused(drawn, drawn_from, wanted):
     with pytest.raises(InputError):
         redraw_index(drawn, drawn_from, wanted, np.random.default_rng(0))
 
 
 @pytest.mark.parametrize("drawn", [-1, 2, True, 0.0, "0", None])
-def test_a_draw_is_named_by_its_index(drawn):
+def test_draw_must_be_an_index(drawn):
     with pytest.raises(InputError, match="both policies must be over the same candidates"):
         redraw_index(drawn, [0.5, 0.5], [0.5, 0.5], np.random.default_rng(0))

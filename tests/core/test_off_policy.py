@@ -34,7 +34,7 @@ def by_definition(rewards, ratios, gamma):
     return total
 
 
-def test_the_estimators_by_hand():
+def test_estimators_equal_hand_computed_values():
     # Step 0: (2*1 + 0.5*0) / 2.5 = 0.8. Step 1: weights 2*0.5 = 1 and 0.5 (over): (1*3) / 1.5 = 2; gamma 0.5.
     rewards, ratios = [[1.0, 3.0], [0.0]] * 4, [[2.0, 0.5], [0.5]] * 4
     found = quick(sequence_value, rewards, ratios, gamma=0.5)
@@ -51,7 +51,7 @@ def test_the_estimators_by_hand():
 
 @PROPERTY
 @given(episodes, st.sampled_from([0.0, 0.5, 1.0]))
-def test_the_sequence_value_is_its_definition(played, gamma):
+def test_sequence_value_equals_its_definition(played, gamma):
     rewards, ratios = ([[step[i] for step in one] for one in played] for i in (0, 1))
     try:
         found = quick(sequence_value, rewards, ratios, gamma=gamma)
@@ -63,7 +63,7 @@ def test_the_sequence_value_is_its_definition(played, gamma):
 
 @PROPERTY
 @given(episodes, st.sampled_from([0.0, 0.9, 1.0]))
-def test_the_behaviour_itself_is_worth_its_mean_return(played, gamma):
+def test_value_of_the_behavior_policy_is_its_mean_return(played, gamma):
     rewards = [[step[0] for step in one] for one in played]
     ones = [[1.0] * len(one) for one in played]
     returns = [discounted_returns(one, gamma) for one in rewards]
@@ -78,7 +78,7 @@ def test_the_behaviour_itself_is_worth_its_mean_return(played, gamma):
 
 @PROPERTY
 @given(st.lists(st.tuples(reward, ratio), min_size=8, max_size=20), st.floats(1e-3, 1e3))
-def test_one_step_episodes_have_one_value_for_any_scale_of_the_weights(steps, scale):
+def test_estimators_agree_on_one_step_episodes_at_any_weight_scale(steps, scale):
     rewards, ratios = [[r] for r, _ in steps], [[rho] for _, rho in steps]
     scaled = [[rho * scale] for _, rho in steps]
     a, b = quick(sequence_value, rewards, ratios), quick(one_step_value, rewards, scaled)
@@ -99,18 +99,18 @@ def test_the_effective_size_of_k_equal_weights_is_k():
         assert effective_sample_size([1e-300] * k + [0.0] * (n - k)) == pytest.approx(k)
 
 
-def test_long_episodes_neither_vanish_nor_overflow():
+def test_weights_of_long_episodes_neither_underflow_nor_overflow():
     for r in (1e-3, 1e3):  # products of 1e-1200 and 1e1200
         found = quick(sequence_value, [[0.0] * 399 + [1.0]] * 6, [[r] * 400] * 6)
         assert found.value.mean == pytest.approx(1.0)
 
 
-def test_without_any_weight_it_is_refused():
+def test_zero_weights_are_refused():
     with pytest.raises(InputError, match="effective sample size of 0"):
         sequence_value([[1.0]] * 20, [[0.0]] * 20)
 
 
-def test_the_behaviours_own_interval_is_that_of_independent_runs():
+def test_interval_of_the_behavior_policy_equals_the_mean_interval():
     earned = np.random.default_rng(0).normal(size=40)
     found = sequence_value(earned[:, None], np.ones((40, 1)), resamples=20_000)
     plain = mean_interval(earned)

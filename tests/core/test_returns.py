@@ -29,14 +29,14 @@ def explicit_sum(rewards, gamma):
 
 @PROPERTY
 @given(rewards_exact, gammas_exact)
-def test_equals_the_explicit_sum(rewards, gamma):
+def test_returns_equal_the_explicit_sum(rewards, gamma):
     expected = explicit_sum([Fraction(r) for r in rewards], gamma)
     assert discounted_returns(rewards, float(gamma)).tolist() == pytest.approx([float(g) for g in expected], abs=1e-11)
 
 
 @PROPERTY
 @given(rewards_exact, st.sampled_from([Fraction(0), Fraction(1, 4), Fraction(1, 2), Fraction(3, 4), Fraction(1)]))
-def test_is_exact_where_floats_are(rewards, gamma):
+def test_returns_of_dyadic_discounts_are_exact(rewards, gamma):
     # Dyadic discounts of small integers need fewer than 53 bits: no rounding may occur anywhere.
     expected = explicit_sum([Fraction(r) for r in rewards], gamma)
     assert [Fraction(g) for g in discounted_returns(rewards, float(gamma)).tolist()] == expected
@@ -44,7 +44,7 @@ def test_is_exact_where_floats_are(rewards, gamma):
 
 @PROPERTY
 @given(rewards, gammas)
-def test_obeys_its_recursion(rewards, gamma):
+def test_returns_satisfy_their_recursion(rewards, gamma):
     returns = discounted_returns(rewards, gamma)
     assert returns.shape == (len(rewards),)
     for t, reward in enumerate(rewards):
@@ -54,13 +54,13 @@ def test_obeys_its_recursion(rewards, gamma):
 
 @PROPERTY
 @given(rewards)
-def test_gamma_0_is_the_reward_itself(rewards):
+def test_returns_at_gamma_zero_are_the_rewards(rewards):
     assert discounted_returns(rewards, 0.0).tolist() == rewards
 
 
 @PROPERTY
 @given(rewards_exact)
-def test_gamma_1_is_the_sum_of_the_remaining_rewards(rewards):
+def test_returns_at_gamma_one_are_sums_of_the_remaining_rewards(rewards):
     assert discounted_returns(rewards, 1.0).tolist() == [sum(rewards[t:]) for t in range(len(rewards))]
 
 
@@ -68,7 +68,7 @@ def test_gamma_1_is_the_sum_of_the_remaining_rewards(rewards):
 @given(
     st.lists(st.tuples(st.floats(-1e3, 1e3), st.floats(-1e3, 1e3)), min_size=1, max_size=12), gammas, st.floats(-5, 5)
 )
-def test_is_linear_in_the_rewards(pairs, gamma, scale):
+def test_returns_are_linear_in_the_rewards(pairs, gamma, scale):
     a, b = np.array(pairs).T
     expected = scale * discounted_returns(a, gamma) + discounted_returns(b, gamma)
     np.testing.assert_allclose(discounted_returns(scale * a + b, gamma), expected, atol=1e-7)
@@ -76,7 +76,7 @@ def test_is_linear_in_the_rewards(pairs, gamma, scale):
 
 @PROPERTY
 @given(rewards_exact, st.integers(0, 7), gammas_exact)
-def test_a_corrected_reward_changes_only_returns_up_to_it(rewards, at, gamma):
+def test_changed_reward_changes_only_returns_up_to_its_step(rewards, at, gamma):
     rewards = [*rewards, 0]
     at = min(at, len(rewards) - 1)
     corrected = [r + (1 if t == at else 0) for t, r in enumerate(rewards)]
@@ -85,17 +85,17 @@ def test_a_corrected_reward_changes_only_returns_up_to_it(rewards, at, gamma):
     assert moved.tolist() == pytest.approx(expected, abs=1e-10)
 
 
-def test_does_not_touch_its_input():
+def test_input_array_is_unchanged():
     rewards = np.array([1.0, 2.0, 3.0])
     discounted_returns(rewards, 0.5)
     assert rewards.tolist() == [1.0, 2.0, 3.0]
 
 
-def test_no_steps_have_no_returns():
+def test_empty_episode_has_empty_returns():
     assert discounted_returns([], 0.9).tolist() == []
 
 
-def test_the_horizon_keeps_about_one_over_e():
+def test_gamma_for_horizon_inverts_the_effective_horizon():
     assert gamma_for_horizon(1) == 0.0
     for horizon in (2, 10, 100, 10_000):
         gamma = gamma_for_horizon(horizon)

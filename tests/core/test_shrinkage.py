@@ -38,18 +38,18 @@ def summed(returns_by_cell, n_actions):
 # ------------------------------------------------------------------------------- noise
 
 
-def test_noise_is_the_mean_square_about_each_action_with_one_degree_of_prior():
+def test_noise_variance_pools_actions_with_one_prior_degree():
     seen = summed({(0, 0): [1.0, 3.0], (0, 1): [5.0, 5.0, 8.0]}, 2)
     # squared deviations 2 and 6, degrees 1 and 2, and one more at the spread of values, 4
     assert noise_variance(seen, spread=2.0) == (pytest.approx((4.0 + 2.0 + 6.0) / 4), 4.0)
 
 
-def test_differences_between_states_are_not_noise():
+def test_noise_variance_excludes_differences_between_states():
     seen = summed({(0, 0): [0.0, 0.0, 0.0], (1, 0): [9.0, 9.0, 9.0]}, 1)
     assert noise_variance(seen, spread=1.0)[0] == pytest.approx(1.0 / 5)
 
 
-def test_without_repetition_noise_is_the_scatter_and_kappa_is_one_observation():
+def test_without_repetition_noise_equals_scatter_and_kappa_is_one():
     seen = summed({(0, 0): [1.0], (0, 1): [4.0]}, 2)
     noise, degrees = noise_variance(seen, spread=3.0)
     assert (noise, degrees) == (9.0, 1.0)
@@ -58,7 +58,7 @@ def test_without_repetition_noise_is_the_scatter_and_kappa_is_one_observation():
     assert derived_kappa(0.0, 0.0) == 1.0
 
 
-def test_noise_is_taken_off_the_scatter_of_means_as_far_as_it_is_known():
+def test_scatter_variance_subtracts_noise_down_to_a_floor():
     seen = summed({(0, 0): [1.0, 3.0], (0, 1): [5.0, 5.0, 8.0, 2.0]}, 2)
     # mean(1/n) = (1/2 + 1/4) / 2 = 3/8
     assert scatter_variance(seen, 3.0, noise=2.0, degrees=5.0) == pytest.approx(9.0 - 0.8 * 2.0 * 3 / 8)
@@ -66,7 +66,7 @@ def test_noise_is_taken_off_the_scatter_of_means_as_far_as_it_is_known():
 
 
 @pytest.mark.parametrize(("noise_sd", "scatter_sd", "n"), [(0.2, 1.0, 3), (1.0, 1.0, 3), (3.0, 1.0, 8), (3.0, 1.0, 30)])
-def test_the_derived_kappa_is_the_ratio_of_variances_that_made_the_data(noise_sd, scatter_sd, n):
+def test_derived_kappa_recovers_the_simulated_variance_ratio(noise_sd, scatter_sd, n):
     """Under values N(0, t2) and returns N(value, s2), from what was observed alone."""
     rng = np.random.default_rng(5)
     cells = {(0, a): (rng.normal(0, scatter_sd) + rng.normal(0, noise_sd, n)).tolist() for a in range(2000)}
@@ -80,7 +80,7 @@ def test_the_derived_kappa_is_the_ratio_of_variances_that_made_the_data(noise_sd
 @pytest.mark.parametrize(
     ("noise", "n"), [(0.1, 1), (1.0, 3), *(pytest.param(3.0, n, marks=pytest.mark.slow) for n in (3, 6))]
 )
-def test_through_a_memory_the_derived_constant_errs_little_more_than_the_true_one(noise, n):
+def test_derived_kappa_of_a_memory_has_nearly_optimal_squared_error(noise, n):
     """Mean squared error over 150 states of 4 actions, values N(0, 1): less than 1.4 times that of the true s2 / t2."""
     rng = np.random.default_rng(3)
     values = rng.normal(0, 1, (150, 4))
@@ -110,7 +110,7 @@ def test_through_a_memory_the_derived_constant_errs_little_more_than_the_true_on
 
 @pytest.mark.parametrize("noise_sd", [0.1, 1.0, 4.0])
 @pytest.mark.parametrize("n", [1, 2, 5])
-def test_no_other_constant_errs_less_than_the_derived_one(noise_sd, n):
+def test_derived_kappa_has_the_least_squared_error(noise_sd, n):
     """It is the posterior mean's, which has the least mean squared error: below fixed constants on either side."""
     rng = np.random.default_rng(11)
     values = rng.normal(0.0, 1.0, 4000)
@@ -165,7 +165,7 @@ def test_additive_values_minimise_their_objective(table, kappa):
 
 @PROPERTY
 @given(st.lists(st.lists(st.floats(-10, 10), min_size=1, max_size=5), min_size=1, max_size=5))
-def test_at_one_state_without_shrinkage_values_are_plain_means(returns):
+def test_values_at_one_state_without_shrinkage_are_plain_means(returns):
     seen = summed({(0, a): g for a, g in enumerate(returns)}, len(returns))
     means = [math.fsum(g) / len(g) for g in returns]
     np.testing.assert_allclose(additive_values(seen, 0.0, 1.0).q, means, atol=1e-9)
@@ -181,13 +181,13 @@ def test_the_level_of_a_state_does_not_change_differences_between_actions(table,
     np.testing.assert_allclose(after - after.mean(), before - before.mean(), atol=1e-7)
 
 
-def test_an_action_that_shares_no_state_with_another_has_no_effect():
+def test_action_without_a_shared_state_has_effect_zero():
     seen = summed({(0, 0): [5.0, 5.0], (1, 1): [1.0, 1.0]}, 2)
     q = additive_values(seen, 1.0, 1.0).q
     assert q[0] == pytest.approx(q[1])
 
 
-def test_levels_need_sums_by_state():
+def test_additive_values_need_sums_by_state():
     one = np.ones(1)
     with pytest.raises(InputError, match="by distinct state"):
         additive_values(Sums(one, one, one, one), 1.0, 1.0)
@@ -245,7 +245,7 @@ def coverage(*, states, visits, n_actions=4, level_sd=1.0, effect_sd=1.0, noise_
     ],
     ids=str,
 )
-def test_intervals_hold_the_true_advantage_as_often_as_they_say(levels, case):
+def test_intervals_have_nominal_coverage(levels, case):
     """Also where similar states differ in worth, and are visited by different actions."""
     held, _ = coverage(**case, levels=levels)
     assert held > 0.93
@@ -257,12 +257,12 @@ def test_intervals_undercover_slightly_with_much_noise_and_uneven_visits():
     assert 0.87 < held < 0.93
 
 
-def test_equal_actions_at_states_that_differ_are_seldom_called_clear():
+def test_equal_actions_at_different_states_are_rarely_clear():
     _, clear = coverage(states=8, visits=6, effect_sd=0.0, n_actions=2)
     assert clear < 0.05
 
 
-def test_levels_are_found_in_noise():
+def test_level_variance_recovers_the_simulated_variance():
     rng = np.random.default_rng(2)
     levels = rng.normal(0, 2.0, 400)
     seen = summed({(s, a): (levels[s] + rng.normal(0, 0.5, 3)).tolist() for s in range(400) for a in range(2)}, 2)
@@ -274,7 +274,7 @@ def test_levels_are_found_in_noise():
     assert level_variance(summed({(0, 0): [1.0, 2.0], (0, 1): [9.0]}, 2), 0.5) == (0.0, math.inf)
 
 
-def test_without_shrinkage_an_action_that_shares_no_state_is_not_estimable():
+def test_action_without_a_shared_state_is_not_estimable_at_kappa_zero():
     seen = summed({(0, 0): [5.0, 5.1], (0, 1): [4.0, 4.1], (1, 2): [1.0, 1.1]}, 3)
     got = AdvantageEstimator("neighbors", "none", kappa=0.0, levels="own").estimate(
         seen, rows=np.arange(3), base_probs=np.full(3, 1 / 3), spread=1.0, rng=np.random.default_rng(0)

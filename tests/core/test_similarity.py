@@ -23,28 +23,28 @@ def exact(a, b):
 
 @PROPERTY
 @given(sets, sets)
-def test_equals_its_definition_exactly(a, b):
+def test_jaccard_equals_its_definition(a, b):
     # One correctly rounded division: equal fractions are equal floats, so that thresholds and ties mean what they say.
     assert jaccard(a, b) == float(exact(a, b))
 
 
 @PROPERTY
 @given(sets, sets)
-def test_is_symmetric_and_bounded(a, b):
+def test_jaccard_is_symmetric_and_bounded(a, b):
     assert jaccard(a, b) == jaccard(b, a)
     assert 0.0 <= jaccard(a, b) <= 1.0
 
 
 @PROPERTY
 @given(sets, sets)
-def test_is_1_only_between_equals_and_0_only_between_strangers(a, b):
+def test_jaccard_is_one_only_for_equal_sets_and_zero_only_for_disjoint_ones(a, b):
     assert (jaccard(a, b) == 1.0) == (a == b)
     assert (jaccard(a, b) == 0.0) == (bool(a | b) and not a & b)
 
 
 @PROPERTY
 @given(sets, sets, sets)
-def test_the_distance_obeys_the_triangle_inequality(a, b, c):
+def test_jaccard_distance_satisfies_the_triangle_inequality(a, b, c):
     assert (1 - exact(a, c)) <= (1 - exact(a, b)) + (1 - exact(b, c))
     assert 1 - jaccard(a, c) <= (1 - jaccard(a, b)) + (1 - jaccard(b, c)) + 1e-15
 
@@ -61,5 +61,5 @@ def test_the_distance_obeys_the_triangle_inequality(a, b, c):
     ],
     ids=["both empty", "one empty", "equal", "a third", "at 0.8", "at 0.95"],
 )
-def test_by_hand(a, b, expected):
+def test_jaccard_equals_hand_computed_values(a, b, expected):
     assert jaccard(a, b) == expected

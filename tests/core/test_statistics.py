@@ -39,7 +39,7 @@ def test_t_quantiles_match_the_tables(degrees):
 
 @pytest.mark.parametrize("degrees", [1, 2, 3, 4, 7, 12, 30])
 @pytest.mark.parametrize("probability", [0.01, 0.3, 0.6, 0.95, 0.995])
-def test_the_density_integrates_to_the_probability(probability, degrees):
+def test_t_density_integrates_to_the_probability(probability, degrees):
     """From the density, by Simpson's rule in the angle `theta = atan(t / sqrt(degrees))`."""
     log_c = math.lgamma((degrees + 1) / 2) - math.lgamma(degrees / 2) - math.log(math.pi) / 2
     end, steps = math.atan(t_quantile(probability, degrees) / math.sqrt(degrees)), 400
@@ -50,24 +50,24 @@ def test_the_density_integrates_to_the_probability(probability, degrees):
 
 @PROPERTY
 @given(st.floats(0.001, 0.999), st.floats(0.001, 0.999), st.integers(1, 60))
-def test_quantiles_are_symmetric_and_ordered(p, q, degrees):
+def test_t_quantiles_are_symmetric_and_increasing(p, q, degrees):
     assert t_quantile(p, degrees) == pytest.approx(-t_quantile(1 - p, degrees), rel=1e-6, abs=1e-6)
     if p < q - 1e-9:
         assert t_quantile(p, degrees) < t_quantile(q, degrees)
 
 
-def test_the_median_is_0():
+def test_t_median_is_zero():
     assert t_quantile(0.5, 4) == pytest.approx(0.0, abs=1e-12)
 
 
-def test_many_degrees_are_normal():
+def test_t_quantile_of_many_degrees_is_normal():
     assert t_quantile(0.975, 100_000) == pytest.approx(statistics.NormalDist().inv_cdf(0.975), abs=1e-4)
 
 
 @pytest.mark.parametrize(
     ("probability", "degrees"), [(0.0, 5), (1.0, 5), (-0.1, 5), (math.nan, 5), (0.975, 0), (0.975, -1)]
 )
-def test_a_quantile_that_does_not_exist_is_refused(probability, degrees):
+def test_undefined_quantile_is_refused(probability, degrees):
     with pytest.raises(InputError) as caught:
         t_quantile(probability, degrees)
     assert str(probability) in caught.value.seen
@@ -88,7 +88,7 @@ def interval(values, **arguments):
 
 @PROPERTY
 @given(small)
-def test_below_10_runs_it_is_students_interval(values):
+def test_interval_of_fewer_than_ten_values_is_students(values):
     got = interval(values)
     half = t_quantile(0.975, len(values) - 1) * statistics.stdev(values) / math.sqrt(len(values))
     assert (got.method, got.n, got.level) == ("t", len(values), 0.95)
@@ -99,7 +99,7 @@ def test_below_10_runs_it_is_students_interval(values):
 
 @PROPERTY
 @given(large, st.integers(0, 1000))
-def test_from_10_runs_on_it_is_a_bootstrap_within_the_data(values, seed):
+def test_interval_of_ten_or_more_values_is_a_bootstrap_within_the_data(values, seed):
     got = interval(values, seed=seed)
     assert (got.method, got.n) == ("bootstrap", len(values))
     # A resampled mean never leaves the data.
@@ -108,18 +108,18 @@ def test_from_10_runs_on_it_is_a_bootstrap_within_the_data(values, seed):
 
 @PROPERTY
 @given(st.one_of(small, large), st.integers(0, 1000))
-def test_the_same_seed_gives_the_same_interval(values, seed):
+def test_equal_seeds_give_equal_intervals(values, seed):
     assert interval(values, seed=seed) == interval(values, seed=seed)
 
 
-def test_another_seed_draws_other_resamples():
+def test_another_seed_gives_another_bootstrap_interval():
     values = [float(i * i % 17) for i in range(12)]
     assert interval(values, seed=0) != interval(values, seed=1)
 
 
 @PROPERTY
 @given(st.one_of(small, large), st.floats(0.1, 10), st.floats(-100, 100))
-def test_it_moves_and_scales_with_the_data(values, scale, shift):
+def test_interval_shifts_and_scales_with_the_values(values, scale, shift):
     before, after = interval(values), interval([scale * v + shift for v in values])
     for name in ("mean", "low", "high"):
         assert getattr(after, name) == pytest.approx(scale * getattr(before, name) + shift, abs=1e-6)
@@ -127,20 +127,20 @@ def test_it_moves_and_scales_with_the_data(values, scale, shift):
 
 @PROPERTY
 @given(st.one_of(small, large))
-def test_more_confidence_is_wider(values):
+def test_higher_level_gives_a_wider_interval(values):
     narrow, wide = interval(values, level=0.8), interval(values, level=0.99)
     assert wide.low <= narrow.low
     assert narrow.high <= wide.high
 
 
 @pytest.mark.parametrize("n", [2, 9, 10, 30])
-def test_runs_that_agree_leave_no_doubt(n):
+def test_interval_of_equal_values_has_width_zero(n):
     got = interval([3.25] * n)
     assert (got.mean, got.low, got.high) == (3.25, 3.25, 3.25)
 
 
 @pytest.mark.parametrize("n", [5, 10, 20])
-def test_its_coverage_of_the_true_mean_is_its_level(n):
+def test_mean_interval_has_nominal_coverage(n):
     """400 samples: the share that covers has a standard error of 1.1 %, the band is three of them."""
     rng = np.random.default_rng(20)
     samples = rng.normal(1.5, 2.0, size=(400, n))
@@ -166,7 +166,7 @@ def test_the_bootstrap_is_wider_than_plain_percentiles():
     [[], [1.0], 1.0, [[1.0, 2.0]], [1.0, math.nan], [1.0, math.inf]],
     ids=["none", "one", "scalar", "2d", "nan", "inf"],
 )
-def test_runs_without_an_interval_are_refused(values):
+def test_invalid_values_are_refused(values):
     with pytest.raises(InputError) as caught:
         mean_interval(values)
     assert "shape" in caught.value.seen
@@ -180,7 +180,7 @@ def test_a_bad_level_is_refused(level):
         mean_interval([1.0, 2.0], level=level)
 
 
-def test_an_interval_reads_as_a_line():
+def test_interval_is_formatted_as_one_line():
     assert str(mean_interval([1.0, 2.0, 3.0])) == "+2.000 [-0.484, +4.484] (n=3, 95% t)"
 
 
@@ -203,21 +203,21 @@ def test_the_spread_scales_with_the_values(histogram, size, sign):
 
 @PROPERTY
 @given(histograms, st.integers(-1000, 1000))
-def test_the_spread_ignores_a_common_shift(histogram, shift):
+def test_spread_is_invariant_to_a_common_shift(histogram, shift):
     values, counts = histogram
     assert robust_spread([v + shift for v in values], counts) == pytest.approx(robust_spread(values, counts), rel=1e-9)
 
 
 @PROPERTY
 @given(histograms)
-def test_the_spread_is_0_only_when_all_are_equal(histogram):
+def test_spread_is_zero_only_for_equal_values(histogram):
     values, counts = histogram
     assert (robust_spread(values, counts) == 0.0) == (len(values) == 1)
 
 
 @PROPERTY
 @given(histograms, st.randoms(use_true_random=False))
-def test_the_order_of_the_values_does_not_matter(histogram, random):
+def test_spread_is_independent_of_the_order_of_values(histogram, random):
     rows = list(zip(*histogram, strict=True))
     random.shuffle(rows)
     values, counts = zip(*rows, strict=True)
@@ -226,7 +226,7 @@ def test_the_order_of_the_values_does_not_matter(histogram, random):
 
 @PROPERTY
 @given(histograms)
-def test_counts_are_repetition(histogram):
+def test_spread_with_counts_equals_that_of_repeated_values(histogram):
     values, counts = histogram
     each = [v for v, n in zip(values, counts, strict=True) for _ in range(n)]
     assert robust_spread(each, [1] * len(each)) == pytest.approx(robust_spread(values, counts), rel=1e-9)
@@ -234,7 +234,7 @@ def test_counts_are_repetition(histogram):
 
 @PROPERTY
 @given(histograms)
-def test_clipping_never_adds_spread(histogram):
+def test_spread_is_at_most_the_standard_deviation(histogram):
     values, counts = histogram
     each = [v for v, n in zip(values, counts, strict=True) for _ in range(n)]
     assert robust_spread(values, counts) <= statistics.pstdev(each) + 1e-9
@@ -242,7 +242,7 @@ def test_clipping_never_adds_spread(histogram):
 
 @PROPERTY
 @given(st.lists(st.integers(-20, 20), min_size=2, max_size=50, unique=True))
-def test_without_tails_it_is_the_standard_deviation(values):
+def test_spread_without_tails_is_the_standard_deviation(values):
     # At most 50 equally frequent values: each is more than 1 % of all, so that nothing is clipped.
     assert robust_spread(values, [1] * len(values)) == pytest.approx(statistics.pstdev(values))
 
@@ -258,7 +258,7 @@ def test_without_tails_it_is_the_standard_deviation(values):
     ids=["normal", "uniform", "even odds", "one in twenty"],
 )
 @pytest.mark.parametrize("outlier", [1e6, -1e6])
-def test_one_absurd_value_in_a_thousand_moves_it_little(values, outlier):
+def test_one_outlier_in_a_thousand_changes_the_spread_little(values, outlier):
     values = [float(v) for v in values]
     before = robust_spread(values, [1] * len(values))
     after = robust_spread([*values, outlier], [1] * (len(values) + 1))
@@ -266,12 +266,12 @@ def test_one_absurd_value_in_a_thousand_moves_it_little(values, outlier):
     assert statistics.pstdev([*values, outlier]) > 1000 * before
 
 
-def test_rare_rewards_still_have_a_spread():
+def test_spread_of_rare_rewards_is_positive():
     # Fewer than 1 % differ: clipping would leave nothing, and everything would look equal.
     assert robust_spread([0.0, 1.0], [999, 1]) == pytest.approx(math.sqrt(0.001 * 0.999))
 
 
-def test_nothing_seen_has_no_spread():
+def test_spread_of_an_empty_histogram_is_zero():
     assert robust_spread([], []) == 0.0
     assert robust_spread([1.0, 2.0], [0, 0]) == 0.0
 
@@ -279,7 +279,7 @@ def test_nothing_seen_has_no_spread():
 # ------------------------------------------------------------------------------- two groups
 
 
-def test_welch_by_hand():
+def test_difference_interval_equals_a_hand_computed_welch_interval():
     # Means 3 and 1; 4/3 + 5/24 = 37/24; degrees (37/24)^2 / ((4/3)^2/2 + (5/24)^2/3) = 2.63, rounded down to 2.
     found = difference_interval([1.0, 3.0, 5.0], [0.0, 0.5, 1.5, 2.0])
     variance = 4 / 3 + np.var([0.0, 0.5, 1.5, 2.0], ddof=1) / 4
@@ -289,7 +289,7 @@ def test_welch_by_hand():
     assert found.low + found.high == pytest.approx(4.0)
 
 
-def test_the_difference_is_covered():
+def test_difference_interval_has_nominal_coverage():
     rng = np.random.default_rng(1)
     covered = 0
     for _ in range(400):
@@ -298,12 +298,12 @@ def test_the_difference_is_covered():
     assert covered >= 368  # 380 expected, one in 200 fair runs is below
 
 
-def test_equal_groups_differ_by_nothing():
+def test_difference_interval_of_equal_groups_is_zero():
     found = difference_interval([2.0, 2.0], [2.0, 2.0])
     assert (found.low, found.mean, found.high) == (0.0, 0.0, 0.0)
 
 
-def test_the_p_value_is_the_share_of_divisions_as_far_apart():
+def test_permutation_p_value_is_the_share_of_divisions_as_extreme():
     first, second = [3.0, 4.0, 9.0], [0.0, 1.0, 2.0, 2.5]
     pooled = first + second
     seen = abs(np.mean(first) - np.mean(second))
@@ -316,7 +316,7 @@ def test_the_p_value_is_the_share_of_divisions_as_far_apart():
     assert permutation_p_value(first, second) == pytest.approx(as_far / len(divisions), abs=0.01)
 
 
-def test_the_rate_of_false_alarms_is_at_most_the_level():
+def test_permutation_p_value_keeps_its_level():
     rng = np.random.default_rng(2)
     p = [
         permutation_p_value(x[:12], x[12:], permutations=199, seed=i)
@@ -327,7 +327,7 @@ def test_the_rate_of_false_alarms_is_at_most_the_level():
     assert min(p) >= 1 / 200
 
 
-def test_a_shift_is_found():
+def test_permutation_test_detects_a_shift():
     rng = np.random.default_rng(3)
     found = [
         permutation_p_value(rng.normal(1, 1, 20), rng.normal(0, 1, 20), permutations=499, seed=i) for i in range(60)
@@ -335,11 +335,11 @@ def test_a_shift_is_found():
     assert sum(p <= 0.05 for p in found) >= 42  # the power is 0.87
 
 
-def test_all_equal_is_no_evidence():
+def test_p_value_of_equal_values_is_one():
     assert permutation_p_value([1.0] * 10, [1.0] * 10) == 1.0
 
 
-def test_the_two_sides_and_the_scale_make_no_difference():
+def test_p_value_is_invariant_to_sign_and_scale():
     x, y = [0.0, 1.0, 5.0], [2.0, 8.0, 9.0, 11.0]
     assert permutation_p_value(x, y, seed=4) == permutation_p_value([-v for v in x], [-v for v in y], seed=4)
     assert permutation_p_value(x, y, seed=4) == permutation_p_value(
@@ -347,7 +347,7 @@ def test_the_two_sides_and_the_scale_make_no_difference():
     )
 
 
-def test_holm_by_hand():
+def test_holm_equals_hand_computed_values():
     assert holm([0.01, 0.04, 0.03, 0.005]).tolist() == pytest.approx([0.03, 0.06, 0.06, 0.02])
     assert holm([0.9, 0.8]).tolist() == [1.0, 1.0]
     assert holm([]).tolist() == []
@@ -355,7 +355,7 @@ def test_holm_by_hand():
 
 @PROPERTY
 @given(st.lists(st.floats(0, 1), min_size=1, max_size=8))
-def test_holm_rejects_as_its_step_down_rule(p):
+def test_holm_rejects_like_its_step_down_definition(p):
     """The definition: in ascending order, stop at the first p above level / (m - i)."""
     level = 0.05
     rejected = set()

@@ -66,7 +66,7 @@ LAYOUTS = [
 @pytest.mark.parametrize("layout", LAYOUTS, ids=lambda layout: "/".join(layout["rows"]))
 @pytest.mark.parametrize("beta", [0.0, 0.3, 2.0, 30.0, 1e6])
 @pytest.mark.parametrize("gamma", [0.0, 0.9, 0.99])
-def test_with_every_state_and_action_covered_it_is_the_kl_regularised_optimum(layout, beta, gamma):
+def test_values_of_a_covered_grid_equal_the_kl_regularised_optimum(layout, beta, gamma):
     graph, cells, actions = grid_graph(layout, gamma, beta)
     bound = graph.converge()
     exact = Grid(**layout).exact_kl_values(gamma, beta)
@@ -77,7 +77,7 @@ def test_with_every_state_and_action_covered_it_is_the_kl_regularised_optimum(la
             assert graph.q([cells[cell_of(state)]], [actions[action]])[0] == pytest.approx(q, abs=1e-6)
 
 
-def test_a_large_beta_is_the_optimum_and_beta_0_the_value_of_the_prior():
+def test_large_beta_gives_optimal_values_and_beta_zero_prior_values():
     layout = LAYOUTS[0]
     grid = Grid(**layout)
     prior = grid.exact_kl_values(0.9, 0.0)
@@ -88,7 +88,7 @@ def test_a_large_beta_is_the_optimum_and_beta_0_the_value_of_the_prior():
             assert graph.v([cells[cell_of(state)]])[0] == pytest.approx(value, abs=2e-6)
 
 
-def test_a_prior_is_the_one_of_exact_control():
+def test_values_under_a_prior_equal_exact_control():
     layout, rng = LAYOUTS[0], np.random.default_rng(0)
     grid = Grid(**layout)
     prior = {s: dict(zip(a, rng.dirichlet(np.ones(len(a))).tolist(), strict=True)) for s, a in grid.states().items()}
@@ -117,7 +117,7 @@ def uniform_play(layout, rng, n_episodes):
             s = x
 
 
-def test_sampled_play_comes_near_the_optimum_as_it_grows():
+def test_values_of_sampled_play_converge_to_the_optimum():
     """The error at the start shrinks about like one over the square root of the play."""
     layout, gamma, beta = LAYOUTS[0], 0.9, 4.0
     exact = Grid(**layout).exact_kl_values(gamma, beta).v["cell:0,0 open:east,south"]
@@ -189,7 +189,7 @@ def agree(graph, q, v, tolerance=3e-6):
 
 @PROPERTY
 @given(processes(), st.sampled_from([0.3, 0.8]), st.sampled_from([0.0, 1.0, 40.0]), st.sampled_from([0.0, 2.0]))
-def test_any_experience_has_the_values_of_the_definition(rows, gamma, beta, frontier):
+def test_values_of_any_transitions_equal_the_definition(rows, gamma, beta, frontier):
     graph = filled(rows, gamma, beta, frontier=frontier)
     graph.converge()
     agree(graph, *by_definition(rows, gamma, beta, frontier))
@@ -197,7 +197,7 @@ def test_any_experience_has_the_values_of_the_definition(rows, gamma, beta, fron
 
 @PROPERTY
 @given(processes(), st.integers(1, 7), st.sampled_from([1, 50, 10_000]))
-def test_in_pieces_and_with_budgets_it_ends_where_all_at_once_does(rows, n_pieces, budget):
+def test_incremental_and_budgeted_convergence_gives_the_same_values(rows, n_pieces, budget):
     gamma, beta = 0.8, 2.0
     pieces = ValueGraph(gamma, beta)
     for part in np.array_split(np.arange(len(rows)), n_pieces):
@@ -210,7 +210,7 @@ def test_in_pieces_and_with_budgets_it_ends_where_all_at_once_does(rows, n_piece
 
 @PROPERTY
 @given(processes(), processes(), st.integers(0, 2**32 - 1))
-def test_cleared_and_added_transitions_count_like_new_ones(old, new, seed):
+def test_values_after_clearing_and_adding_equal_the_definition(old, new, seed):
     rng = np.random.default_rng(seed)
     graph = filled(old, 0.8, 2.0)
     graph.converge(200)
@@ -228,7 +228,7 @@ def test_cleared_and_added_transitions_count_like_new_ones(old, new, seed):
 
 @PROPERTY
 @given(processes(), st.integers(1, 60))
-def test_the_error_bound_holds_at_any_moment(rows, budget):
+def test_error_bound_holds_after_every_budget(rows, budget):
     graph = filled(rows, 0.8, 2.0)
     _, v = by_definition(rows, 0.8, 2.0)
     for _ in range(400):
@@ -241,7 +241,7 @@ def test_the_error_bound_holds_at_any_moment(rows, budget):
 
 @PROPERTY
 @given(processes())
-def test_from_below_values_only_rise(rows):
+def test_values_from_below_increase_monotonically(rows):
     rows = [(s, a, abs(r), x) for s, a, r, x in rows]
     graph, states = filled(rows, 0.8, 2.0), sorted({row[0] for row in rows})
     before = graph.v(states)
@@ -252,7 +252,7 @@ def test_from_below_values_only_rise(rows):
         before = now
 
 
-def test_a_backup_contracts():
+def test_backup_of_all_states_contracts_by_gamma():
     """Two graphs that differ in what they start from differ less, by gamma, after every state was backed up once."""
     rng = np.random.default_rng(1)
     transition = rng.dirichlet(np.ones(5), size=(5, 3))
@@ -276,7 +276,7 @@ def test_a_backup_contracts():
 # ------------------------------------------------------------------------------- by hand
 
 
-def test_two_half_good_episodes_combine():
+def test_shared_state_combines_two_episodes():
     """a -> b -> nothing, and c -> b -> 1: going from a to b is worth what b came to be worth."""
     graph = ValueGraph(gamma=0.5, beta=1e6)
     graph.add([0, 1], [0, 0], [0.0, 0.0], [1, TERMINAL])
@@ -295,7 +295,7 @@ def test_prior_mass_on_untried_actions_goes_to_the_mean_of_the_tried():
     assert graph.v([0])[0] == pytest.approx(expected)
 
 
-def test_tried_actions_that_the_prior_does_not_name_share_a_tenth():
+def test_tried_actions_outside_the_prior_share_a_tenth():
     graph = ValueGraph(gamma=0.5, beta=0.0)
     graph.add([0, 0, 0], [0, 1, 2], [1.0, 2.0, 4.0], [TERMINAL] * 3)
     graph.set_priors([0], [0], [1.0])
@@ -303,7 +303,7 @@ def test_tried_actions_that_the_prior_does_not_name_share_a_tenth():
     assert graph.v([0])[0] == pytest.approx(0.9 * 1.0 + 0.05 * 2.0 + 0.05 * 4.0)
 
 
-def test_a_prior_that_all_but_excludes_the_best_action_is_no_overflow():
+def test_tiny_prior_of_the_best_action_does_not_overflow():
     graph = ValueGraph(gamma=0.5, beta=1000.0)
     graph.add([0, 0], [0, 1], [0.0, 1.0], [TERMINAL, TERMINAL])
     graph.set_priors([0, 0], [0, 1], [1.0, 1e-100])
@@ -311,7 +311,7 @@ def test_a_prior_that_all_but_excludes_the_best_action_is_no_overflow():
     assert graph.v([0])[0] == pytest.approx(1.0 + math.log(1e-100) / 1000.0)
 
 
-def test_being_cut_off_is_not_the_end():
+def test_truncated_step_has_the_value_of_observed_successors():
     """What follows a cut-off step is what followed the others of its kind; a terminated one has nothing beyond."""
     graph = ValueGraph(gamma=0.5, beta=1.0)
     graph.add([0, 0, 1], [0, 0, 0], [0.0, 0.0, 1.0], [1, UNKNOWN, TERMINAL])
@@ -320,7 +320,7 @@ def test_being_cut_off_is_not_the_end():
     assert graph.q([0, 2], [0, 0]).tolist() == pytest.approx([0.5, 0.25])
 
 
-def test_a_final_state_counts_as_soon_as_something_is_known_of_it():
+def test_unvisited_final_state_has_the_frontier_value():
     graph = ValueGraph(gamma=0.5, beta=1.0, frontier=6.0)
     graph.add([0], [0], [1.0], [5])
     graph.converge()
@@ -331,14 +331,14 @@ def test_a_final_state_counts_as_soon_as_something_is_known_of_it():
     assert graph.q([0], [0])[0] == 1.0 + 0.5 * 2.0
 
 
-def test_a_self_loop_is_worth_its_geometric_series():
+def test_value_of_a_self_loop_is_its_geometric_series():
     graph = ValueGraph(gamma=0.9, beta=3.0)
     graph.add([0], [0], [1.0], [0])
     graph.converge()
     assert graph.v([0])[0] == pytest.approx(10.0, abs=1e-6)
 
 
-def test_repetition_takes_no_room():
+def test_repeated_transitions_use_no_memory():
     graph = ValueGraph(gamma=0.9, beta=3.0)
     graph.add([0, 1], [0, 0], [0.0, 1.0], [1, TERMINAL])
     before = graph.nbytes
@@ -365,7 +365,7 @@ def test_a_budget_bounds_the_work():
 
 @PROPERTY
 @given(st.lists(st.lists(st.tuples(st.integers(0, 5), st.integers(0, 99)), max_size=30), max_size=6))
-def test_ragged_lists_are_lists(batches):
+def test_ragged_lists_equal_python_lists(batches):
     lists, expected = RaggedLists(), {}
     for batch in batches:
         lists.extend(np.array([row for row, _ in batch], dtype=int), np.array([value for _, value in batch], dtype=int))

@@ -51,7 +51,7 @@ def test_lines_have_the_mean_returns_and_counts(memory):
 
 
 @pytest.mark.parametrize("preset", ["default", "seed"])
-def test_the_advantages_are_those_of_jitrl_under_a_uniform_prior(memory, preset):
+def test_advantages_equal_jitrl_under_a_uniform_prior(memory, preset):
     learn(memory, MIXED)
     advice = Advisor(memory, preset=preset, k=100).advise(STATE, list(MIXED))
     decision = JitRL.preset(preset, memory, k=100, exploration=None).decide(STATE, dict.fromkeys(MIXED, 0.0), seed=0)
@@ -76,7 +76,7 @@ def test_the_advantages_are_those_of_jitrl_under_a_uniform_prior(memory, preset)
         {"pay": [1.0, 0.0] * 5 + [1.0], "back": [0.0, 1.0] * 5},  # no clear one
     ],
 )
-def test_without_clear_evidence_there_is_no_line(memory, returns):
+def test_advice_without_clear_evidence_is_empty(memory, returns):
     learn(memory, returns)
     advice = Advisor(memory).advise(STATE)
     assert advice.text == ""
@@ -86,13 +86,13 @@ def test_without_clear_evidence_there_is_no_line(memory, returns):
     assert advice.append_to(messages) == messages
 
 
-def test_the_evidence_asked_for_can_be_changed(memory):
+def test_min_neighbors_sets_the_required_evidence(memory):
     learn(memory, {"pay": [5.0] * 4, "back": [0.0] * 4})
     assert Advisor(memory, min_neighbors=4).advise(STATE).prefer
     assert not Advisor(memory, min_neighbors=5).advise(STATE).prefer
 
 
-def test_lines_are_about_candidates_in_the_caller_s_spelling(memory):
+def test_lines_have_the_callers_spelling_of_candidates(memory):
     learn(memory, MIXED)
     advice = Advisor(memory).advise(STATE, ["PAY", "coupon", "new"])
     assert [a.action for a in advice.prefer] == ["PAY"]
@@ -100,12 +100,12 @@ def test_lines_are_about_candidates_in_the_caller_s_spelling(memory):
     assert "back" not in advice.text
 
 
-def test_other_states_are_not_spoken_of(memory):
+def test_advice_excludes_other_states(memory):
     learn(memory, MIXED, "quite another place")
     assert Advisor(memory).advise(STATE).text == ""
 
 
-def test_the_guard_ignores_the_task_being_played(memory):
+def test_exclude_same_task_ignores_episodes_of_the_task(memory):
     learn(memory, MIXED)
     advisor = Advisor(memory, exclude_same_task=True)
     assert advisor.advise(STATE, task="checkout").text == ""
@@ -127,7 +127,7 @@ def test_the_guard_ignores_the_task_being_played(memory):
         ),
     ).filter(str.strip)
 )
-def test_a_stored_text_stays_one_quoted_line(action):
+def test_stored_action_is_one_quoted_line(action):
     with Memory.open(":memory:") as memory:
         learn(memory, {action: [1.0] * 8, "another  one": [0.0] * 8})
         advice = Advisor(memory).advise(STATE)
@@ -140,7 +140,7 @@ def test_a_stored_text_stays_one_quoted_line(action):
     assert not set("<>`") & set(advice.text)
 
 
-def test_the_text_is_bounded_by_whole_lines(memory):
+def test_max_chars_and_max_lines_drop_whole_lines(memory):
     learn(memory, {f"action {n} {'x' * 20 * n}": [float(n * n)] * 10 for n in range(12)})
     whole = Advisor(memory, max_lines=20, max_chars=5000).advise(STATE)
     assert len(whole.text.splitlines()) > 6
@@ -156,7 +156,7 @@ def test_the_text_is_bounded_by_whole_lines(memory):
         assert set(advice.prefer + advice.avoid) == set(strongest)
 
 
-def test_it_ends_the_last_user_message_and_changes_nothing_before(memory):
+def test_append_to_extends_only_the_last_user_message(memory):
     learn(memory, MIXED)
     advice = Advisor(memory).advise(STATE)
     messages = [
@@ -172,7 +172,7 @@ def test_it_ends_the_last_user_message_and_changes_nothing_before(memory):
         advice.append_to([Message("system", "s")])
 
 
-def test_actions_can_be_shown_as_this_page_has_them(memory):
+def test_show_renders_actions_for_the_current_page(memory):
     learn(memory, {'click(button "Pay")': [1.0] * 9, 'click(link "Back")': [0.0] * 9, 'click(link "Help")': [0.0] * 9})
     page = Page({"a7": ("button", "Pay"), "b1": ("link", "Help")})
     advice = Advisor(memory).advise(STATE, show=page.resolve)
@@ -182,13 +182,13 @@ def test_actions_can_be_shown_as_this_page_has_them(memory):
 
 
 @pytest.mark.parametrize("shown", [None, 3, " "])
-def test_an_action_that_is_shown_as_no_text_is_refused(memory, shown):
+def test_show_must_return_a_text(memory, shown):
     learn(memory, MIXED)
     with pytest.raises(InputError, match="shown action"):
         Advisor(memory).advise(STATE, show=lambda action: shown)
 
 
-def test_the_name_has_the_preset(memory):
+def test_name_contains_the_preset(memory):
     assert Advisor(memory).name == "advice:default"
     assert Advisor(memory, preset="seed", k=3).name == "advice:seed+"
     assert isinstance(Advisor(memory).advise(STATE), Advice)

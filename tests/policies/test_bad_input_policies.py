@@ -99,12 +99,12 @@ def policies(memory):
 
 
 @pytest.mark.parametrize(("state", "seen", "rule"), STATES, ids=ids)
-def test_states(memory, state, seen, rule):
+def test_invalid_state_is_refused(memory, state, seen, rule):
     for policy in policies(memory):
         refused(lambda policy=policy: policy.decide(state, TWO), seen, rule)
 
 
-def test_a_state_of_ten_megabytes_is_refused_by_its_size(memory):
+def test_oversized_state_is_refused(memory):
     for name in PRESETS:
         policy = JitRL.preset(name, memory)
         refused(
@@ -113,19 +113,19 @@ def test_a_state_of_ten_megabytes_is_refused_by_its_size(memory):
 
 
 @pytest.mark.parametrize(("candidates", "seen", "rule"), CANDIDATES, ids=ids)
-def test_candidates(memory, candidates, seen, rule):
+def test_invalid_candidates_are_refused(memory, candidates, seen, rule):
     for policy in policies(memory):
         refused(lambda policy=policy: policy.decide("page", candidates), seen, rule)
 
 
 @pytest.mark.parametrize(("admissible", "seen", "rule"), ADMISSIBLE, ids=ids)
-def test_admissible(memory, admissible, seen, rule):
+def test_invalid_admissible_actions_are_refused(memory, admissible, seen, rule):
     for policy in policies(memory):
         refused(lambda policy=policy: policy.decide("page", TWO, admissible=admissible), seen, rule)
 
 
 @pytest.mark.parametrize(("name", "value", "seen", "rule"), COUNTS, ids=ids)
-def test_seed_and_step(memory, name, value, seen, rule):
+def test_invalid_seed_or_step_is_refused(memory, name, value, seen, rule):
     for policy in policies(memory):
         error = refused(lambda policy=policy: policy.decide("page", TWO, **{name: value}), seen, rule)
         assert name in error.seen
@@ -135,15 +135,15 @@ def test_seed_and_step(memory, name, value, seen, rule):
     ("task", "seen", "rule"), [("", "''", "not be empty"), (7, "7", "not int"), (" ", "' '", "blank")], ids=ids
 )
 @pytest.mark.parametrize("guard", [True, False])
-def test_a_task_that_no_episode_could_have(memory, task, seen, rule, guard):
+def test_invalid_task_is_refused(memory, task, seen, rule, guard):
     refused(lambda: JitRL(memory, exclude_same_task=guard).decide("page", TWO, task=task), seen, rule)
 
 
-def test_the_guard_needs_the_task(memory):
+def test_exclude_same_task_needs_a_task(memory):
     refused(lambda: JitRL(memory, exclude_same_task=True).decide("page", TWO), "task = None", "needs the task")
 
 
-def test_a_refusal_leaves_the_policy_as_it_was(memory):
+def test_refused_call_does_not_change_the_policy(memory):
     policy = JitRL(memory)
     before = policy.decide("page", TWO, seed=1)
     for state, candidates in [("", TWO), ("page", {}), ("page", {"pay": NAN})]:
@@ -229,7 +229,7 @@ SETTINGS = [
 
 
 @pytest.mark.parametrize(("name", "value", "seen", "rule"), SETTINGS, ids=ids)
-def test_settings(memory, name, value, seen, rule):
+def test_invalid_settings_are_refused(memory, name, value, seen, rule):
     for call in (
         lambda: JitRL(memory, **{name: value}),
         lambda: JitRL.preset("seed", memory, **{name: value}),
@@ -238,7 +238,7 @@ def test_settings(memory, name, value, seen, rule):
         assert name in refused(call, seen, rule).seen
 
 
-def test_every_setting_has_its_row():
+def test_every_setting_has_an_invalid_example():
     assert {name for name, *_ in SETTINGS} == set(JitRLSettings.__dataclass_fields__)
 
 
@@ -250,7 +250,7 @@ def test_every_setting_has_its_row():
         (lambda m: JitRL(m, zzz=2.0), "'zzz'", "Known are: "),
     ],
 )
-def test_an_unknown_setting(memory, call, seen, next_step):
+def test_unknown_setting_is_refused(memory, call, seen, next_step):
     assert next_step in refused(lambda: call(memory), seen, "no such setting").next_step
 
 
@@ -258,19 +258,19 @@ def test_an_unknown_setting(memory, call, seen, next_step):
     ("name", "next_step"),
     [("defualt", "Did you mean 'default'?"), ("Seed", "Did you mean 'seed'?"), ("zzz", "default, paper-games")],
 )
-def test_an_unknown_preset(memory, name, next_step):
+def test_unknown_preset_is_refused(memory, name, next_step):
     error = refused(lambda: JitRL.preset(name, memory), repr(name), "no such preset", UnknownNameError)
     assert next_step in error.next_step
 
 
 @pytest.mark.parametrize(("name", "kind"), [(None, "NoneType"), (7, "int"), (["seed"], "list")])
-def test_a_preset_is_named_by_text(memory, name, kind):
+def test_preset_name_must_be_a_text(memory, name, kind):
     refused(lambda: JitRL.preset(name, memory), repr(name), f"not {kind}")
 
 
 @pytest.mark.parametrize(
     ("settings", "seen"), [({"alpha": -1.0, "rate": 0.5}, "-1.0"), ({"alpha": 1.0, "rate": 1.5}, "1.5")]
 )
-def test_a_bonus_refuses_its_own_settings(settings, seen):
+def test_invalid_bonus_settings_are_refused(settings, seen):
     with pytest.raises(InputError, match=seen):
         ExplorationBonus(**settings)

@@ -25,7 +25,7 @@ def memory():
         yield opened
 
 
-def test_without_admissible_the_candidates_are_all_there_is(memory):
+def test_without_admissible_memory_adds_no_candidate(memory):
     decision = JitRL(memory).decide(CART, OWN, seed=0)
     assert list(decision.probs) == ["pay", "back"]
     assert decision.memory_only == decision.dropped == ()
@@ -33,7 +33,7 @@ def test_without_admissible_the_candidates_are_all_there_is(memory):
 
 @pytest.mark.parametrize("name", ["default", "seed"])
 @pytest.mark.parametrize("mass", [0.1, 0.4])
-def test_any_lets_memory_add_actions_at_the_memory_prior(memory, name, mass):
+def test_admissible_any_adds_stored_actions_at_the_memory_prior(memory, name, mass):
     decision = JitRL.preset(name, memory, memory_prior=mass).decide(CART, OWN, admissible="any", seed=0)
     assert set(decision.memory_only) == {"Dance (now)", "sing"}
     assert list(decision.probs)[:2] == ["pay", "back"]
@@ -49,7 +49,7 @@ def test_any_lets_memory_add_actions_at_the_memory_prior(memory, name, mass):
 
 
 @pytest.mark.parametrize("kind", ["list", "tuple", "set", "dict"])
-def test_a_collection_has_the_actions_that_may_be_added(memory, kind):
+def test_collection_lists_the_addable_actions(memory, kind):
     allowed = ["pay", "back", "  DANCE  (now)", "fly"]
     admissible = {"list": allowed, "tuple": tuple(allowed), "set": set(allowed), "dict": dict.fromkeys(allowed, 1)}
     decision = JitRL(memory).decide(CART, OWN, admissible=admissible[kind], seed=0)
@@ -60,7 +60,7 @@ def test_a_collection_has_the_actions_that_may_be_added(memory, kind):
     assert (decision.values["  DANCE  (now)"], decision.counts["  DANCE  (now)"]) == (2.0, 1)
 
 
-def test_a_predicate_decides_one_by_one(memory):
+def test_predicate_admits_actions_one_by_one(memory):
     decision = JitRL(memory).decide(CART, OWN, admissible=lambda action: "a" in action, seed=0)
     assert decision.memory_only == ("Dance (now)",)
     assert decision.dropped == ()
@@ -75,12 +75,12 @@ def test_an_inadmissible_proposal_is_dropped_and_recorded(memory, admissible):
     assert (alone.dropped, alone.probs) == (("back",), {"pay": 1.0})
 
 
-def test_a_dropped_proposal_does_not_come_back_through_memory(memory):
+def test_dropped_proposal_is_not_added_from_memory(memory):
     decision = JitRL(memory).decide(CART, {"PAY": -0.1, "back": -3.0}, admissible=["back"], seed=0)
     assert (decision.dropped, list(decision.probs)) == (("PAY",), ["back"])
 
 
-def test_the_only_admissible_actions_may_be_those_from_memory(memory):
+def test_stored_actions_can_be_the_only_candidates(memory):
     decision = JitRL(memory).decide(CART, OWN, admissible=["sing", "Dance (now)"], seed=0)
     assert decision.dropped == ("pay", "back")
     assert decision.base_probs == pytest.approx({"sing": 0.5, "Dance (now)": 0.5})
@@ -98,7 +98,7 @@ def test_the_only_admissible_actions_may_be_those_from_memory(memory):
     ids=["default", "beta 0", "abstains", "alone"],
 )
 @pytest.mark.parametrize("admissible", [[], ["fly"], lambda _: False], ids=["none", "unknown", "predicate"])
-def test_nothing_left_is_refused(memory, decide, admissible):
+def test_empty_candidate_set_is_refused(memory, decide, admissible):
     with pytest.raises(InputError) as caught:
         decide(memory, admissible=admissible)
     assert "2 candidates" in caught.value.seen
@@ -106,7 +106,7 @@ def test_nothing_left_is_refused(memory, decide, admissible):
     assert caught.value.next_step
 
 
-def test_too_little_evidence_adds_nothing_and_still_drops(memory):
+def test_abstaining_policy_drops_candidates_and_adds_none(memory):
     policy = JitRL(memory, min_neighbors=6)
     decision = policy.decide(CART, OWN, admissible=["pay", "sing"], seed=0)
     assert (decision.mode, list(decision.probs), decision.dropped) == ("base", ["pay"], ("back",))
@@ -114,12 +114,12 @@ def test_too_little_evidence_adds_nothing_and_still_drops(memory):
         policy.decide(CART, OWN, admissible=["sing"])
 
 
-def test_memory_actions_can_be_switched_off(memory):
+def test_memory_actions_false_adds_no_stored_action(memory):
     decision = JitRL(memory, memory_actions=False).decide(CART, OWN, admissible="any", seed=0)
     assert (decision.mode, list(decision.probs), decision.memory_only) == ("memory", ["pay", "back"], ())
 
 
-def test_an_action_is_known_by_its_normalised_text(memory):
+def test_actions_are_matched_by_normalised_text(memory):
     decision = JitRL(memory).decide(CART, {" PAY ": 0.0, "dance\n(NOW)": 0.0}, admissible="any", seed=0)
     assert decision.counts == {" PAY ": 1, "dance\n(NOW)": 1, "back": 1, "sing": 2}
     assert set(decision.memory_only) == {"back", "sing"}
@@ -144,7 +144,7 @@ def test_two_spellings_of_one_action_are_refused(memory, candidates, admissible)
     st.sets(st.sampled_from("abcdef")),
     st.floats(0.01, 0.99),
 )
-def test_the_candidates_are_the_admissible_actions_with_the_right_mass(outcomes, proposed, admissible, mass):
+def test_candidates_and_masses_equal_their_definition(outcomes, proposed, admissible, mass):
     with Memory.open(":memory:") as memory:
         memory.add_many([Episode("t", [Step(CART, action, reward)]) for action, reward in outcomes])
         kept = [a for a in proposed if a in admissible]

@@ -46,7 +46,7 @@ def read(cascade, actions=ACTIONS, state=STATE):
 
 @settings(max_examples=60, deadline=None)
 @given(st.lists(st.floats(0.01, 1.0), min_size=1, max_size=4), st.integers(1, 4))
-def test_the_chance_that_all_agree_is_summed_over_all_outcomes(weights, samples):
+def test_sample_agreement_is_the_probability_of_equal_samples(weights, samples):
     probs = [weight / sum(weights) for weight in weights]
     outcomes = itertools.product(range(len(probs)), repeat=samples)
     same = sum(math.prod(probs[i] for i in outcome) for outcome in outcomes if len(set(outcome)) == 1)
@@ -54,7 +54,7 @@ def test_the_chance_that_all_agree_is_summed_over_all_outcomes(weights, samples)
     assert len(probs) ** (1 - samples) - 1e-9 <= sample_agreement(probs, samples) <= 1 + 1e-9
 
 
-def test_drawn_samples_agree_with_the_exact_probability():
+def test_reading_agreement_matches_the_exact_probability():
     reading = PriorReading(Prior({"a": math.log(0.8), "b": math.log(0.2)}), Usage())
     agreed = [reading_agreement(reading, 3, seed=0, question=(str(n),)).value == 1.0 for n in range(1000)]
     assert sum(agreed) / 1000 == pytest.approx(sample_agreement([0.8, 0.2], 3), abs=4 * 0.5 / 1000**0.5)
@@ -63,7 +63,7 @@ def test_drawn_samples_agree_with_the_exact_probability():
 
 
 @pytest.mark.parametrize("probs", [[], [0.5, 0.6], [1.5, -0.5]])
-def test_probabilities_that_are_no_distribution_are_refused(probs):
+def test_invalid_distribution_is_refused(probs):
     with pytest.raises(InputError):
         sample_agreement(probs, 3)
 
@@ -82,7 +82,7 @@ def test_probabilities_that_are_no_distribution_are_refused(probs):
         ((1 - 1e-12, 1e-12), {"seed": 0}, "student"),
     ],
 )
-def test_the_teacher_is_asked_where_the_samples_would_disagree(probs, settings_, decider):
+def test_low_sample_agreement_calls_the_teacher(probs, settings_, decider):
     student, teacher = pair(probs)
     cascade = CascadeReader(student, teacher, **settings_)
     reading = read(cascade)
@@ -113,14 +113,14 @@ def teacher_usage():
         (["open fridge"] * 3 + ["dance"], None, "teacher", 0.75),  # a sample for no candidate agrees with none
     ],
 )
-def test_votes_are_the_samples_themselves(answers, agreement, decider, value):
+def test_agreement_of_a_votes_reader_is_its_vote_share(answers, agreement, decider, value):
     student = VotesReader(ScriptedLLM(answers, "small"), n=4)
     reading = read(CascadeReader(student, pair()[1], agreement=agreement))
     assert (reading.prior.decided_by, reading.prior.agreement) == (decider, value)
     assert reading.usage.calls == 4 + (decider == "teacher")
 
 
-def test_one_candidate_is_decided_by_the_student():
+def test_single_candidate_is_decided_by_the_student():
     student, teacher = pair((1.0,))
     with Memory.open(":memory:") as memory:
         reading = read(CascadeReader(student, teacher, min_evidence=3, memory=memory), ["wait"])
@@ -152,7 +152,7 @@ def test_with_little_evidence_only_the_teacher_is_called():
         assert read(guarded).prior.evidence == pytest.approx(likeness)
 
 
-def test_memory_shifts_the_decider_s_policy_and_the_decision_names_the_decider():
+def test_memory_shifts_the_policy_of_the_recorded_decider():
     with Memory.open(":memory:") as memory:
         for n in range(4):
             memory.add(Episode("eat", [Step(STATE, "open fridge" if n % 2 else "wait", float(n % 2))]))
@@ -168,7 +168,7 @@ DOWN = ModelUnavailableError("large: down", "it answers", "Start it.")
 NONSENSE = ModelAnswerError("small said 'no'", "it is an action", "Ask again.")
 
 
-def test_a_teacher_that_fails_is_an_error_and_its_cost_unknown():
+def test_failed_teacher_raises_with_unknown_cost():
     student, teacher = pair(teacher_error=DOWN)
     cascade = CascadeReader(student, teacher)
     with pytest.raises(ModelUnavailableError):
@@ -179,7 +179,7 @@ def test_a_teacher_that_fails_is_an_error_and_its_cost_unknown():
 
 
 @pytest.mark.parametrize("min_evidence", [0, 1])
-def test_the_student_replaces_a_failed_teacher_only_on_request(min_evidence):
+def test_student_replaces_a_failed_teacher_on_request(min_evidence):
     student, teacher = pair(teacher_error=DOWN)
     with Memory.open(":memory:") as memory:
         cascade = CascadeReader(student, teacher, on_teacher_error="student", min_evidence=min_evidence, memory=memory)
@@ -190,7 +190,7 @@ def test_the_student_replaces_a_failed_teacher_only_on_request(min_evidence):
     assert cascade.tally.failures == 1
 
 
-def test_a_student_without_an_answer_is_an_error_or_a_disagreement():
+def test_unusable_student_answer_raises_or_calls_the_teacher():
     student, teacher = pair(student_error=NONSENSE)
     with pytest.raises(ModelAnswerError):
         read(CascadeReader(student, teacher))
@@ -203,7 +203,7 @@ def test_a_student_without_an_answer_is_an_error_or_a_disagreement():
         read(CascadeReader(student, teacher, on_student_error="teacher"))
 
 
-def test_an_input_error_is_not_counted_as_a_failure():
+def test_input_error_is_raised_despite_fallbacks():
     student = LabelReader(ScriptedLLM(lambda request: {"A": -0.7, "B": -0.7}, "small"))
     with pytest.raises(InputError):
         read(CascadeReader(student, student, on_teacher_error="student", on_student_error="teacher"), [])
@@ -212,7 +212,7 @@ def test_an_input_error_is_not_counted_as_a_failure():
 # ---------------------------------------------------------------------------------------------- proposals
 
 
-def test_it_proposes_where_both_models_do():
+def test_cascade_of_proposers_proposes_actions():
     def voter(name, answers):
         return VotesReader(ScriptedLLM(answers, name), n=len(answers), canonical=str.lower)
 
@@ -246,7 +246,7 @@ def test_it_proposes_where_both_models_do():
         ({"on_student_error": "student"}, "'student'"),
     ],
 )
-def test_settings_that_break_a_rule_are_refused(settings_, seen):
+def test_invalid_settings_are_refused(settings_, seen):
     with pytest.raises(InputError) as caught:
         CascadeReader(*pair(), **settings_)
     assert seen in caught.value.seen
@@ -254,7 +254,7 @@ def test_settings_that_break_a_rule_are_refused(settings_, seen):
     assert caught.value.next_step
 
 
-def test_it_takes_readers():
+def test_student_must_be_a_reader():
     with pytest.raises(InputError, match="student"):
         CascadeReader("gpt", pair()[1])
 
@@ -263,7 +263,7 @@ def test_it_takes_readers():
 
 
 @pytest.mark.slow
-def test_a_real_student_with_a_scripted_teacher():
+def test_cascade_with_a_local_student_follows_its_agreement():
     pytest.importorskip("xllamacpp", reason="needs the extra 'local'")
     from seasoned.llms import LocalLLM
 

@@ -34,7 +34,7 @@ def row(text, action):
 # ------------------------------------------------------------------------------- what it says
 
 
-def test_every_number_is_there(memory):
+def test_explain_contains_every_number_of_the_decision(memory):
     remember(memory, ("pay", 1.0), ("pay", 0.5), ("back", -1.0), ("sing", 1.5), state=f"{CART} today")
     policy = JitRL.preset("seed", memory, threshold=0.6, exploration=ExplorationBonus(alpha=2.0, rate=1.0))
     decision = policy.decide(CART, {**EVEN, "wait": math.log(0.5)}, admissible="any", seed=0)
@@ -86,7 +86,7 @@ def test_the_neighbors_are_listed_with_similarity_and_return(memory):
     assert "3 stored steps at 2 distinct states" in decision.explain()
 
 
-def test_the_reason_of_an_abstention_is_given(memory):
+def test_explain_states_the_reason_of_an_abstention(memory):
     remember(memory, ("pay", 1.0))
     decision = JitRL(memory).decide(CART, EVEN, seed=0)
     text = decision.explain()
@@ -101,7 +101,7 @@ ONLY_ONE = "only one of the candidates was tried there: nothing to compare it wi
 
 
 @pytest.mark.parametrize("settings", [{}, {"clear_only": True}, {"exploration": ExplorationBonus(0.5, 1.0)}])
-def test_thumbs_on_the_one_action_that_was_tried_say_that_they_teach_nothing(memory, settings):
+def test_reason_reports_evidence_on_a_single_candidate(memory, settings):
     policy = JitRL(memory, **settings)
     remember(memory, *[("pay", -1.0)] * 5)
     assert ONLY_ONE in policy.decide(CART, EVEN, seed=0).reason
@@ -113,7 +113,7 @@ def test_thumbs_on_the_one_action_that_was_tried_say_that_they_teach_nothing(mem
     assert compared.advantages["back"] > 0 > compared.advantages["pay"]
 
 
-def test_actions_tried_at_one_state_are_compared(memory):
+def test_stored_non_candidates_count_in_the_seed_baseline(memory):
     """In the `seed` rule V is the mean of all neighbours, those included that are no candidates now."""
     remember(memory, ("pay", -1.0), ("pay", -1.0), ("sing", 1.0))
     decision = JitRL.preset("seed", memory).decide(CART, EVEN, seed=0)
@@ -141,7 +141,7 @@ def test_a_decision_of_the_base_policy_is_explained():
     ],
     ids=["lines", "many words", "one long word", "unicode", "markup"],
 )
-def test_any_state_takes_one_short_line(memory, state):
+def test_explain_prints_any_state_on_one_short_line(memory, state):
     remember(memory, ("pay", 1.0), ("pay", 0.5), ("back", 0.0), state=state)
     plain = JitRL(memory).decide(state, EVEN, seed=0).explain()
     lines = plain.splitlines()
@@ -160,14 +160,14 @@ def test_a_long_action_takes_one_row(memory):
     assert len(table[0]) < 200
 
 
-def test_the_text_cannot_break_the_table(memory):
+def test_line_breaks_in_an_action_do_not_break_the_table(memory):
     action = "write(first\nsecond\n* third)"
     remember(memory, (action, 1.0), (action, 0.5), ("back", 0.0))
     text = JitRL(memory).decide(CART, {action: 5.0, "back": 0.0}, seed=0).explain()
     assert not [line for line in text.splitlines() if line.startswith(("second", "* third"))]
 
 
-def test_at_most_fifty_neighbors_are_kept_and_ten_shown(memory):
+def test_at_most_fifty_neighbors_are_recorded_and_ten_printed(memory):
     memory.add_many([Episode("t", [Step(CART, "pay", 1.0)], id=f"episode-{i}") for i in range(60)])
     decision = JitRL(memory).decide(CART, EVEN, seed=0)
     assert len(decision.neighbors) == 50

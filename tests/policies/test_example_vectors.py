@@ -48,14 +48,14 @@ def best(memory, recall=None, goal="couch"):
     return [(one.episode_id, round(one.similarity, 3)) for one in found]
 
 
-def test_a_text_without_a_common_word_is_found_by_meaning(memory):
+def test_vector_recall_returns_texts_without_common_words(memory):
     assert best(memory) == []
     by_meaning = VectorRecall(memory, embedder())
     assert best(memory, by_meaning) == [("e0", 1.0)]
     assert best(memory, by_meaning, "truck") == [("e1", 1.0)]
 
 
-def test_every_similarity_is_the_cosine_of_the_two_texts_and_at_least_0(memory):
+def test_similarity_is_the_cosine_clipped_at_zero(memory):
     def signed(text):
         return {"sofa": [1.0, 0.0], "lorry": [-1.0, 1.0], "noise": [0.6, 0.8]}.get(text, [1.0, 0.0])
 
@@ -74,7 +74,7 @@ def test_every_similarity_is_the_cosine_of_the_two_texts_and_at_least_0(memory):
     assert moment.similarities["goal"] == pytest.approx(1.0)
 
 
-def test_plans_and_reasonings_are_found_too(memory):
+def test_vector_recall_searches_plans_and_reasonings(memory):
     with memory.episode(task="moving house", id="e9") as episode:
         episode.note("plan", {"text": "get a truck"})
         episode.note("reasoning", {"text": "a truck holds it"}, step=0)
@@ -125,7 +125,7 @@ def test_erased_and_excluded_episodes_are_never_recalled(memory):
     assert [moment.experience.task for moment in left] == ["noise"]
 
 
-def test_texts_that_are_set_aside_take_no_other_s_place(memory):
+def test_quarantined_texts_do_not_fill_the_pool(memory):
     memory.add_many(Episode(f"couch {'x' * n}", [Step("y", "z", 1.0)], f"bad{n}", model="bad") for n in range(1, 41))
     source = VectorRecall(memory, ScriptedEmbedder(lambda text: [1.0, 0.2 if text == "sofa" else 0.1], 2))
     nearest = {moment.place[0] for moment in source.recall(RecallQuery({"goal": "furniture"}, pool=1)).moments}
@@ -134,7 +134,7 @@ def test_texts_that_are_set_aside_take_no_other_s_place(memory):
     assert "e0" in {moment.place[0] for moment in source.recall(RecallQuery({"goal": "furniture"}, pool=1)).moments}
 
 
-def test_no_recall_is_spent_on_a_text_that_is_set_aside_or_of_the_task_left_out(memory):
+def test_quarantined_and_excluded_texts_cost_no_statements(memory):
     memory.add_many(Episode(f"{n}", [Step(f"couch {'x' * n}", "z", 1.0)], f"m{n}", model="bad") for n in range(1, 31))
     memory.add_many(Episode("same", [Step(f"couch {'y' * n}", "z", 1.0)], f"t{n}") for n in range(1, 31))
     memory.add(Episode("later", [Step("couch x", "z", 1.0)], "both"))  # at a state that is set aside elsewhere
@@ -158,7 +158,7 @@ def test_no_recall_is_spent_on_a_text_that_is_set_aside_or_of_the_task_left_out(
     assert "bad" in asked(exclude_task="same")[1]
 
 
-def test_a_plan_that_came_to_count_late_is_found_behind_many_that_do_not(memory):
+def test_later_plan_is_recalled_behind_many_quarantined_plans(memory):
     memory.add_many(Episode("t", [Step("y", "z", 1.0)], f"b{n}", model="bad") for n in range(1, 41))
     for n in range(1, 41):
         memory.note(f"b{n}", "plan", {"text": f"couch {'x' * n}"})
@@ -185,7 +185,7 @@ def test_bad_queries_and_failing_embedders_are_errors(memory):
         best(memory, VectorRecall(memory, ScriptedEmbedder(down)))
 
 
-def test_the_memory_and_the_way_of_recalling_are_passed_apart(memory):
+def test_memory_and_recall_source_are_separate_arguments(memory):
     class Lorries:
         def recall(self, query):
             return memory.recall(replace(query, texts=dict.fromkeys(query.texts, "lorry")))
@@ -198,7 +198,7 @@ def test_the_memory_and_the_way_of_recalling_are_passed_apart(memory):
         Examples(memory, recall="words")
 
 
-def test_an_index_of_texts():
+def test_vector_index_adds_searches_and_removes_texts():
     model = embedder()
     index = VectorIndex(model)
     assert index.search("sofa", 3) == []
@@ -220,7 +220,7 @@ def test_an_index_of_texts():
     assert len(index) == 2
 
 
-def test_a_text_that_the_embedder_refuses_is_left_out_and_the_others_are_found(memory):
+def test_text_refused_by_the_embedder_is_skipped(memory):
     def short(text):
         if len(text) > 100:
             raise InputError("a long text", "it fits into the model", "Shorten it.")

@@ -49,7 +49,7 @@ def harmful(memory, n=12):
         play(memory, f"n{number}", 0.0)
 
 
-def test_values_are_those_of_the_definition(memory):
+def test_example_values_equal_their_definition(memory):
     rewards = {"e0": 1.0, "e1": 0.5, "s0": 1.0, "s1": -1.0, "s2": 0.25}
     shown = {"s0": ["e0"], "s1": ["e0", "e1"], "s2": ["e1"]}
     for id_, reward in rewards.items():
@@ -78,7 +78,7 @@ def test_values_are_those_of_the_definition(memory):
         assert one.n_observed == pytest.approx(observed.counts[row])
 
 
-def test_the_credit_of_a_step_is_shared_by_all_that_its_notes_name(memory):
+def test_credit_of_a_step_is_shared_by_its_shown_examples(memory):
     play(memory, "e0", 1.0)
     play(memory, "e1", 1.0)
     play(memory, "s0", 1.0, ["e0"])
@@ -91,7 +91,7 @@ def test_the_credit_of_a_step_is_shared_by_all_that_its_notes_name(memory):
     assert found["e0"].n_observed == pytest.approx(1.5**2 / 1.25 + 3 / 4)
 
 
-def test_a_harmful_example_ranks_last_although_it_succeeded(memory):
+def test_harmful_example_ranks_last_despite_its_success(memory):
     harmful(memory)
     examples = Examples(memory)
     assert [one.episode_id for one in examples.ranking()] == ["good", "bad"]
@@ -101,7 +101,7 @@ def test_a_harmful_example_ranks_last_although_it_succeeded(memory):
     assert (first.episode_id, first.n_shown) == ("good", 12)
 
 
-def test_an_example_without_effect_stays_a_model_and_a_harmful_one_does_not(memory):
+def test_example_without_effect_remains_a_model_and_a_harmful_one_does_not(memory):
     harmful(memory)
     examples = Examples(memory, k=5)
     play(memory, "idle", 1.0, action="wait")
@@ -116,7 +116,7 @@ def test_an_example_without_effect_stays_a_model_and_a_harmful_one_does_not(memo
     assert "pay with points" not in found
 
 
-def test_feedback_that_comes_late_moves_the_value(memory):
+def test_late_feedback_changes_the_value(memory):
     harmful(memory)
     examples = Examples(memory)
     before = by_id(examples.values())["good"].value
@@ -151,7 +151,7 @@ def values(examples, query=None):
     return [(one.place, one.value, one.low, one.high, one.n_shown) for one in found]
 
 
-def test_a_late_reward_counts_at_once(memory):
+def test_late_reward_counts_at_the_next_retrieval(memory):
     for id_, action, reward in (("e0", "pay", 1.0), ("e1", "back", 0.0), ("e2", "wait", 0.9)):
         play(memory, id_, reward, action=action)
     live = Examples(memory)
@@ -169,7 +169,7 @@ def test_a_late_reward_counts_at_once(memory):
 
 
 @pytest.mark.parametrize("resumed", [10, 30])
-def test_a_resumed_run_retrieves_the_same_examples_as_an_unbroken_one(resumed):
+def test_resumed_run_retrieves_the_examples_of_an_uninterrupted_one(resumed):
     def run(breaks):
         rng, seen = random.Random(3), []
         with Memory.open(":memory:", gamma=0.9) as memory:
@@ -225,7 +225,7 @@ def test_impressions_in_an_excluded_task_do_not_count(memory):
     assert after == before != all_
 
 
-def test_an_episode_that_showed_two_of_a_kind_is_one_observation(memory):
+def test_two_equal_examples_in_an_episode_are_one_observation(memory):
     for id_ in ("one", "two"):
         play(memory, id_, 1.0, action="pay")
     play(memory, "e0", 0.0, action="back")
@@ -240,7 +240,7 @@ def test_an_episode_that_showed_two_of_a_kind_is_one_observation(memory):
     assert (found.counts.tolist(), n_shown) == ([1.0], [2])
 
 
-def test_impressions_count_for_every_step_of_the_pair(memory):
+def test_impressions_count_for_every_step_of_a_state_action_pair(memory):
     play(memory, "one", 0.9, action="pay")
     for number in range(6):
         play(memory, f"s{number}", 0.0, ["one"], action="look")
@@ -267,7 +267,7 @@ def test_a_retired_pair_stays_retired_outside_of_the_pool(memory):
     assert [place for place, *_ in values(Examples(memory), query)] == [("more 0", 0)]
 
 
-def test_a_retired_plan_takes_every_episode_with_that_plan_with_it(memory):
+def test_retired_plan_retires_every_episode_with_that_plan(memory):
     for number, plan in enumerate(("open then pay", "Open then  pay", "wait")):
         with memory.episode("t", id=f"e{number}") as episode:
             episode.note("plan", {"text": plan})
@@ -278,12 +278,12 @@ def test_a_retired_plan_takes_every_episode_with_that_plan_with_it(memory):
     assert [one.episode_id for one in found] == ["e2"]
 
 
-def test_little_evidence_retires_nothing(memory):
+def test_few_impressions_retire_no_example(memory):
     harmful(memory, n=1)
     assert Examples(memory).prune() == ()
 
 
-def test_a_retired_example_takes_its_clones_with_it(memory):
+def test_retired_example_retires_its_duplicates(memory):
     play(memory, "one", 1.0, action="pay")
     play(memory, "two", 1.0, action="PAY")
     play(memory, "other", 1.0, action="buy")
@@ -310,13 +310,13 @@ def test_new_impressions_count_and_revoked_ones_do_not(memory):
 
 
 @pytest.mark.parametrize("body", [{}, {"examples": "e0"}, {"examples": [["e0"], "e0", ["e0", "x"]]}, {"examples": []}])
-def test_a_note_that_names_nothing_is_passed_over(memory, body):
+def test_shown_note_without_valid_examples_is_ignored(memory, body):
     play(memory, "e0", 1.0)
     memory.note("e0", "shown", body, step=0)
     assert Examples(memory).values() == ()
 
 
-def test_an_example_that_is_gone_is_not_listed(memory):
+def test_erased_example_is_not_listed(memory):
     play(memory, "e0", 1.0)
     memory.add(Episode("t", [Step(STATE, "pay", 1.0)], "gone", subject="ann"))
     play(memory, "s0", 1.0, ["e0", "gone"])
@@ -326,7 +326,7 @@ def test_an_example_that_is_gone_is_not_listed(memory):
     assert [one.episode_id for one in examples.values()] == ["e0"]
 
 
-def test_without_peers_an_outcome_has_no_weight(memory):
+def test_outcome_without_peers_has_weight_zero(memory):
     play(memory, "alone", 5.0, state="a page like no other")
     play(memory, "s0", 1.0, ["alone"], state="nor is this")
     [one] = Examples(memory).values()

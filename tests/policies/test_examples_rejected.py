@@ -41,7 +41,7 @@ def shown(memory, observation=CART, purpose="act", **options):
     }
 
 
-def test_the_least_rejected_is_no_model_until_the_feedback_is_revoked(memory):
+def test_rejected_step_is_a_model_only_after_its_feedback_is_revoked(memory):
     for id_ in ("bad", "worse"):
         play(memory, id_, 0.0)
     memory.feedback("worse", -3.0)
@@ -77,7 +77,7 @@ def test_feedback_rejects_a_step_and_environment_rewards_do_not(memory):
         ([(0, -1e-10, 1.0, "a")], {1, 2}),  # small, and not for rounding
     ],
 )
-def test_a_step_is_barred_by_its_own_sum_or_by_that_from_it_on(memory, said, models):
+def test_negative_feedback_sum_of_a_step_or_from_it_on_rejects_the_step(memory, said, models):
     play(memory, "e", 5.0, 5.0, 5.0)
     for step, reward, weight, author in said:
         memory.feedback("e", reward, step, author=author, weight=weight)
@@ -86,7 +86,7 @@ def test_a_step_is_barred_by_its_own_sum_or_by_that_from_it_on(memory, said, mod
     assert shown(memory, purpose="plan") == ({("imitate", "e", 0)} if 0 in models else set())
 
 
-def test_another_step_represents_an_action_with_a_rejected_step(memory):
+def test_rejected_step_is_replaced_by_another_step_of_its_action(memory):
     for id_, reward in (("dear", 3.0), ("cheap", 1.0)):
         play(memory, id_, reward, action="pay")
     play(memory, "none", -1.0)
@@ -95,7 +95,7 @@ def test_another_step_represents_an_action_with_a_rejected_step(memory):
     assert shown(memory) == {("imitate", "cheap", 0)}
 
 
-def test_a_source_in_quarantine_bars_nothing(memory):
+def test_feedback_of_a_quarantined_source_rejects_no_step(memory):
     play(memory, "good", 9.0)
     memory.feedback("good", -1.0, source="troll")
     assert shown(memory) == set()
@@ -133,7 +133,7 @@ class Erased:
         return self._memory.step_feedback(episode_ids, **options)
 
 
-def test_an_episode_erased_meanwhile_is_not_a_model(memory):
+def test_episode_erased_during_retrieval_is_not_a_model(memory):
     memory.add(Episode("buy a lamp", [Step(CART, "pay", 1.0)], "e", subject="ann"))
     memory.feedback("e", 1.0)
     assert shown(memory) == {("imitate", "e", 0)}
@@ -151,7 +151,7 @@ class ErasedLater(Erased):
         return self._memory.get(episode_id)
 
 
-def test_a_plan_that_is_erased_meanwhile_is_no_plan(memory):
+def test_plan_erased_during_retrieval_is_not_returned(memory):
     memory.add(Episode("buy a lamp", [Step(CART, "pay", 1.0)], "e", subject="ann"))
     memory.feedback("e", 1.0)
     query = ExampleQuery("buy a lamp", observation=CART)
@@ -159,7 +159,7 @@ def test_a_plan_that_is_erased_meanwhile_is_no_plan(memory):
     assert Examples(ErasedLater(memory)).retrieve(query, purpose="plan") == ()
 
 
-def test_rewards_that_an_environment_pays_late_reject_nothing(memory):
+def test_late_environment_rewards_reject_no_step(memory):
     desk = SupportTriage(tickets=6, delay=2, noise=0.0)
     asyncio.run(play_run(desk, ModelAlone(), UniformReader(), memory=memory, episodes=1, seed=2))
     (episode,) = memory.episodes()
@@ -201,7 +201,7 @@ def test_the_window_of_a_model_ends_before_rejected_steps(memory):
         ({0: -1.0, 2: 2.0}, False),  # approved, but it is the first step that is shown
     ],
 )
-def test_a_plan_is_a_model_if_neither_the_episode_nor_its_first_step_is_rejected(memory, said, is_model):
+def test_plan_of_a_rejected_episode_or_first_step_is_not_a_model(memory, said, is_model):
     play(memory, "e", 5.0, 5.0, 5.0)
     memory.note("e", "plan", {"text": "go and pay"})
     for step, reward in said.items():
@@ -226,6 +226,6 @@ def test_feedback_on_many_episodes_is_read_in_one_indexed_query(memory):
     assert memory.step_feedback(["other"]) == {"other": {0: [-1.0]}} and memory.step_feedback([]) == {}
 
 
-def test_sources_to_be_left_out_are_a_collection(memory):
+def test_but_sources_must_be_a_collection(memory):
     with pytest.raises(InputError, match=r"but_sources = 'human': it is a collection .* Pass"):
         memory.step_feedback([], but_sources="human")

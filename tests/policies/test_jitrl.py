@@ -72,7 +72,7 @@ def by_definition(neighbors, candidates, beta):
 
 @PROPERTY
 @given(histories, states, logits, st.sampled_from([0.0, 0.5, 0.95, 1.0]), st.sampled_from([0.0, 0.5, 1.0, 4.0]))
-def test_the_seed_preset_is_the_equation_of_the_contract(history, state, candidates, own_gamma, beta):
+def test_seed_preset_equals_the_equation_of_the_contract(history, state, candidates, own_gamma, beta):
     with Memory.open(":memory:", gamma=own_gamma) as memory:  # the policy's discount is its own, whatever the memory's
         remember(memory, history)
         decision = JitRL.preset("seed", memory, exploration=None, beta=beta).decide(state, candidates, seed=0)
@@ -106,7 +106,7 @@ def test_a_policy_uses_its_own_discount(history, state, candidates, gamma):
         assert JitRL(memory).decide(state, candidates, seed=0).gamma == 0.6  # the default asks for the memory's
 
 
-def test_feedback_moves_the_decision_by_the_same_equation(memory):
+def test_feedback_changes_the_decision_by_the_equation(memory):
     ids = memory.add_many([Episode("t", [Step(CART, action)]) for action in ("pay", "pay", "back")])
     policy = JitRL.preset("seed", memory, exploration=None)
     assert policy.decide(CART, {"pay": 0.0, "back": 0.0}).probs["pay"] == pytest.approx(0.5)
@@ -115,7 +115,7 @@ def test_feedback_moves_the_decision_by_the_same_equation(memory):
     assert decision.probs["pay"] == pytest.approx(1 / (1 + math.exp(-3)))
 
 
-def test_neither_an_episode_being_played_nor_an_aborted_one_is_evidence(memory):
+def test_running_and_aborted_episodes_are_not_evidence(memory):
     policy = JitRL.preset("seed", memory, exploration=None)
     with memory.episode("t") as episode:
         for _ in range(5):
@@ -130,7 +130,7 @@ def test_neither_an_episode_being_played_nor_an_aborted_one_is_evidence(memory):
 
 
 @pytest.mark.parametrize("name", sorted(PRESETS))
-def test_beta_zero_changes_nothing_and_adds_nothing(shop, name):
+def test_beta_zero_gives_the_base_policy_without_added_actions(shop, name):
     decision = JitRL.preset(name, shop, beta=0.0, min_neighbors=1).decide(CART, THREE, admissible="any", seed=1)
     assert decision.probs == pytest.approx({"pay": 0.25, "back": 0.25, "wait": 0.5}, abs=1e-12)
     assert decision.probs == pytest.approx(dict(decision.base_probs), abs=1e-15)
@@ -138,7 +138,7 @@ def test_beta_zero_changes_nothing_and_adds_nothing(shop, name):
     assert decision.kl_nats == pytest.approx(0.0, abs=1e-12)
 
 
-def test_at_beta_zero_the_draws_are_those_of_the_base_policy(shop):
+def test_beta_zero_draws_the_actions_of_the_base_policy(shop):
     silent, alone = JitRL(shop, beta=0.0), ModelAlone()
     for seed in range(50):
         assert silent.decide(CART, THREE, seed=seed).action == alone.decide(CART, THREE, seed=seed).action
@@ -146,7 +146,7 @@ def test_at_beta_zero_the_draws_are_those_of_the_base_policy(shop):
 
 @pytest.mark.parametrize("name", sorted(PRESETS))
 @pytest.mark.parametrize("constant", [-700.0, 3.5, 1e6])
-def test_a_constant_added_to_all_logits_changes_nothing(shop, name, constant):
+def test_decision_is_invariant_to_a_shift_of_all_logits(shop, name, constant):
     policy = JitRL.preset(name, shop)
     moved = {action: logit + constant for action, logit in THREE.items()}
     one, other = policy.decide(CART, THREE, seed=3), policy.decide(CART, moved, seed=3)
@@ -174,7 +174,7 @@ def test_with_too_little_evidence_the_base_policy_decides_with_a_reason(memory, 
     assert decision.values == {"pay": 5.0 if n_stored else None, "back": None}
 
 
-def test_the_third_step_is_enough(memory):
+def test_default_min_neighbors_is_three(memory):
     singles(memory, ("pay", 1.0), ("pay", 1.0), ("back", 0.0))
     assert JitRL(memory).decide(CART, THREE).mode == "memory"
     assert JitRL(memory, min_neighbors=4).decide(CART, THREE).mode == "base"
@@ -182,7 +182,7 @@ def test_the_third_step_is_enough(memory):
 
 @pytest.mark.parametrize("policy", [*sorted(PRESETS), "alone"])
 @pytest.mark.parametrize("logit", [-900.0, 0.0, 900.0])
-def test_one_candidate_has_probability_one(shop, policy, logit):
+def test_single_candidate_has_probability_one(shop, policy, logit):
     chosen = ModelAlone() if policy == "alone" else JitRL.preset(policy, shop)
     decision = chosen.decide(CART, {"back": logit}, seed=0)
     assert (decision.action, decision.propensity, decision.kl_nats) == ("back", 1.0, 0.0)
@@ -192,13 +192,13 @@ def test_one_candidate_has_probability_one(shop, policy, logit):
 # ------------------------------------------------------------------------------- seeds
 
 
-def test_the_same_seed_and_step_choose_the_same_action(shop):
+def test_equal_seed_and_step_give_an_equal_decision(shop):
     policy = JitRL.preset("seed", shop)
     assert policy.decide(CART, THREE, seed=7, step=2) == policy.decide(CART, THREE, seed=7, step=2)
 
 
 @pytest.mark.parametrize("varies", ["seed", "step"])
-def test_seeds_and_steps_draw_apart_and_by_the_probabilities(shop, varies):
+def test_draws_over_seeds_or_steps_follow_the_probabilities(shop, varies):
     policy = JitRL.preset("seed", shop, exploration=None)
     draws = [policy.decide(CART, THREE, **{"seed": 5, "step": 5, varies: i}) for i in range(1500)]
     seen = Counter(decision.action for decision in draws)
@@ -209,7 +209,7 @@ def test_seeds_and_steps_draw_apart_and_by_the_probabilities(shop, varies):
     assert (draws[4].seed, draws[4].step) == ((4, 5) if varies == "seed" else (5, 4))
 
 
-def test_without_a_seed_every_call_draws_differently(shop):
+def test_calls_without_a_seed_draw_different_actions(shop):
     policy = JitRL(shop)
     assert len({policy.decide(CART, THREE).action for _ in range(200)}) > 1
 
@@ -226,7 +226,7 @@ def test_argmax_takes_the_best_action_for_any_seed(shop):
 
 @PROPERTY
 @given(histories, states, logits, st.sampled_from(["default", "seed"]), st.integers(0, 9))
-def test_the_kl_is_of_the_two_policies_recorded(history, state, candidates, name, seed):
+def test_kl_is_computed_from_the_recorded_policies(history, state, candidates, name, seed):
     with Memory.open(":memory:") as memory:
         remember(memory, history)
         decision = JitRL.preset(name, memory).decide(state, candidates, admissible="any", seed=seed)
@@ -250,7 +250,7 @@ def test_the_kl_is_finite_where_a_base_probability_underflows(memory):
 
 @pytest.mark.parametrize("name", ["default", "seed"])
 @pytest.mark.parametrize("beta", [0.3, 1.0, 4.0])
-def test_no_rival_policy_beats_the_objective(shop, name, beta):
+def test_decision_maximises_the_objective(shop, name, beta):
     decision = JitRL.preset(name, shop, beta=beta).decide(CART, THREE, admissible="any", seed=1)
     shift, logprobs = list(decision.advantages.values()), list(decision.logprobs.values())
     best = kl_objective(list(decision.probs.values()), shift, logprobs, beta)
@@ -264,7 +264,7 @@ def test_no_rival_policy_beats_the_objective(shop, name, beta):
 
 
 @pytest.mark.parametrize("name", sorted(PRESETS))
-def test_the_guard_decides_as_if_the_task_had_never_been_stored(memory, name):
+def test_exclude_same_task_equals_a_memory_without_the_task(memory, name):
     singles(memory, ("pay", 9.0), ("pay", 9.0), ("pay", 9.0), task="mine")
     singles(memory, ("pay", -1.0), ("back", 1.0), ("back", 1.0), task="other")
     singles(memory, ("pay", 9.0), ("dance", 9.0), task="mine")
@@ -286,7 +286,7 @@ def test_the_guard_decides_as_if_the_task_had_never_been_stored(memory, name):
 # ------------------------------------------------------------------------------- it learns
 
 
-def test_it_learns_a_bandit_and_the_base_policy_does_not():
+def test_jitrl_learns_a_bandit_and_the_base_policy_does_not():
     arms = {f"arm {i}": (1.0 if i == 3 else 0.0) for i in range(5)}
     uniform = dict.fromkeys(arms, 0.0)
     first, last = [], []
@@ -321,7 +321,7 @@ def corridor(policy, memory, run, n_episodes, n_rooms=5, limit_steps=10):
     return scores
 
 
-def test_it_learns_a_corridor_and_the_base_policy_walks_at_random():
+def test_jitrl_learns_a_corridor_and_the_base_policy_does_not():
     learned, alone = [], []
     for run in range(4):
         with Memory.open(":memory:") as memory:
@@ -335,7 +335,7 @@ def test_it_learns_a_corridor_and_the_base_policy_walks_at_random():
     assert learned[:, -10:].mean() > alone[:, -10:].mean() + 0.5
 
 
-def test_a_configured_policy_names_itself(memory):
+def test_name_has_the_preset_and_a_plus_for_changed_settings(memory):
     assert [JitRL.preset(name, memory).name for name in sorted(PRESETS)] == sorted(PRESETS)
     assert JitRL(memory, beta=2.0).name == "default+"
     assert JitRL(memory, beta=4.0).name == "default"
@@ -347,7 +347,7 @@ def test_a_configured_policy_names_itself(memory):
 
 
 @pytest.mark.parametrize("cap", [0.01, 0.2, 1.0])
-def test_a_decision_spends_no_more_kl_than_its_cap(shop, cap):
+def test_kl_of_a_decision_is_at_most_its_cap(shop, cap):
     free = JitRL(shop, beta=50.0).decide(CART, THREE, admissible="any", seed=1)
     held = JitRL(shop, beta=50.0, max_kl_nats=cap).decide(CART, THREE, admissible="any", seed=1)
     assert free.kl_nats > cap
@@ -360,7 +360,7 @@ def test_a_decision_spends_no_more_kl_than_its_cap(shop, cap):
 
 
 @pytest.mark.parametrize("settings", [{"selection": "argmax"}, {"prior_scale": "probabilities"}], ids=str)
-def test_a_cap_is_refused_where_it_would_not_hold(shop, settings):
+def test_kl_cap_is_refused_with_argmax_or_probability_scale(shop, settings):
     with pytest.raises(InputError, match="cap on KL needs actions"):
         JitRL(shop, max_kl_nats=0.1, **settings)
     with pytest.raises(InputError, match="cap on KL needs actions"):
@@ -380,7 +380,7 @@ def test_with_clear_only_unclear_advantages_are_0(memory):
     assert clear.advantages["wait"] == 0.0
 
 
-def test_if_nothing_is_clear_the_model_decides(memory):
+def test_clear_only_without_clear_advantages_gives_the_base_policy(memory):
     singles(memory, ("pay", 1.0), ("pay", -1.0), ("back", 0.9), ("back", -0.8))
     decision = JitRL(memory, clear_only=True).decide(CART, THREE, seed=0)
     assert (decision.mode, decision.kl_nats) == ("base", 0.0)
@@ -398,7 +398,7 @@ def test_an_untried_action_has_no_interval(shop):
 # ------------------------------------------------------------------------------- levels of similar states
 
 
-def test_an_action_is_not_credited_with_the_state_it_was_taken_in(memory):
+def test_own_levels_remove_the_effect_of_the_state(memory):
     """`pay` was mostly taken where everything is worth 10, `back` where it is worth 0; beside each other, back is
     better by 1. A shared pot gets the sign wrong; a level for each state does not."""
     rich, poor = f"{CART} coupon", f"{CART} nothing"

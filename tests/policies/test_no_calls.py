@@ -42,7 +42,7 @@ print(len(settings))
 """
 
 
-def test_no_setting_makes_a_call(tmp_path):
+def test_decisions_open_no_socket_and_start_no_process(tmp_path):
     run = subprocess.run(
         [sys.executable, "-c", PROGRAM, str(tmp_path / "a.db")],
         capture_output=True,

@@ -71,7 +71,7 @@ def shop(memory):
     return memory
 
 
-def test_seed_without_a_bonus(shop):
+def test_seed_equals_hand_computed_values_without_the_bonus(shop):
     decision = JitRL.preset("seed", shop, exploration=None).decide(CART, THREE, seed=0)
     # V = (0.95 + 0.55 - 1 + 1.5) / 4 = 0.5; Q(pay) = 0.75, Q(back) = -1; wait was never tried, help is no candidate.
     assert decision.baseline == pytest.approx(0.5)
@@ -90,7 +90,7 @@ def test_seed_without_a_bonus(shop):
     assert "2 of 3" in decision.reason
 
 
-def test_seed_with_the_bonus(shop):
+def test_seed_equals_hand_computed_values_with_the_bonus(shop):
     decision = JitRL.preset("seed", shop, exploration=ALWAYS).decide(CART, THREE, seed=0)
     # Four neighbours: A(wait) = 0.1 / 4. Weights as above, but 0.5 e^0.025 = 0.5126576 for wait: in all 0.8894464.
     assert decision.explored == pytest.approx({"wait": 0.025})
@@ -101,20 +101,20 @@ def test_seed_with_the_bonus(shop):
     assert decision.kl_nats == pytest.approx(0.127718, abs=2e-6)
 
 
-def test_the_bonus_of_seed_fires_three_times_in_ten(shop):
+def test_bonus_of_seed_is_added_at_rate_three_tenths(shop):
     policy = JitRL.preset("seed", shop)
     fired = sum("wait" in policy.decide(CART, THREE, seed=seed).explored for seed in range(1000))
     assert abs(fired - 300) < 4 * math.sqrt(1000 * 0.3 * 0.7)
 
 
-def test_seed_sees_the_ten_latest_steps_only(memory):
+def test_seed_uses_the_ten_latest_steps(memory):
     singles(memory, *[("back", 5.0)] * 7, *[("pay", 1.0)] * 6, *[("wait", 0.0)] * 4)
     decision = JitRL.preset("seed", memory, exploration=None).decide(CART, THREE, seed=0)
     assert dict(decision.counts) == {"pay": 6, "back": 0, "wait": 4}
     assert decision.baseline == pytest.approx(0.6)  # six of ten brought 1
 
 
-def test_seed_sees_states_at_the_threshold_and_none_below(memory):
+def test_seed_includes_states_at_the_threshold_and_none_below(memory):
     singles(memory, ("pay", 1.0), state="a b c d")  # 4 words of 5 in common: 0.8
     singles(memory, ("back", 1.0), state="a b c")  # 0.6
     singles(memory, ("wait", 1.0), state="a b c d e")
@@ -126,7 +126,7 @@ def test_seed_sees_states_at_the_threshold_and_none_below(memory):
 # ------------------------------------------------------------------------------- snippet
 
 
-def test_snippet(memory):
+def test_snippet_equals_hand_computed_values(memory):
     memory.add(Episode("t", [Step(CART, "pay", 0.0), Step("another world", "close", 1.0)]))
     singles(memory, ("back", -1.0))
     decision = JitRL.preset("snippet", memory).decide(CART, dict.fromkeys(THREE, 7.0), admissible="any", seed=0)
@@ -158,7 +158,7 @@ def test_snippet_with_an_empty_memory_takes_the_most_likely_action(memory):
 
 
 @pytest.mark.parametrize("visits", [2, 50])
-def test_default_counts_all_evidence_at_a_state_however_often_it_was_visited(memory, visits):
+def test_default_equals_hand_computed_values_at_any_number_of_visits(memory, visits):
     prior = {"pay": math.log(0.2), "back": math.log(0.3), "wait": math.log(0.5)}
     singles(memory, *[("pay", 1.0)] * visits, *[("back", 0.0)] * visits)
     decision = JitRL(memory).decide(CART, prior, seed=0)
@@ -185,7 +185,7 @@ def test_default_counts_all_evidence_at_a_state_however_often_it_was_visited(mem
 
 
 @pytest.mark.parametrize("visits", [2, 50])
-def test_a_derived_kappa_believes_returns_that_do_not_vary(memory, visits):
+def test_derived_kappa_is_small_for_constant_returns(memory, visits):
     singles(memory, *[("pay", 1.0)] * visits, *[("back", 0.0)] * visits)
     decision = JitRL(memory, kappa=None).decide(CART, {"pay": 0.0, "back": 0.0}, seed=0)
     # Spread 0.5; returns never vary about their action's: d = 2 (n - 1) degrees of freedom without a deviation and one
@@ -217,14 +217,14 @@ def test_a_weighted_neighbor_counts_by_its_similarity(memory):
     assert dict(decision.counts) == {"pay": 2, "back": 1, "wait": 0}
 
 
-def test_default_without_a_spread_shifts_nothing(memory):
+def test_default_without_a_spread_gives_the_base_policy(memory):
     singles(memory, ("pay", 2.0), ("pay", 2.0), ("back", 2.0))
     decision = JitRL(memory).decide(CART, THREE, seed=0)
     assert (decision.mode, decision.scale, decision.baseline) == ("memory", 1.0, pytest.approx(2.0))
     assert decision.probs == pytest.approx({"pay": 0.25, "back": 0.25, "wait": 0.5})
 
 
-def test_default_does_not_care_about_the_unit_of_reward(memory):
+def test_default_is_invariant_to_the_reward_unit(memory):
     outcomes = [("pay", 1.0), ("pay", 0.25), ("back", -0.5), ("back", 0.0), ("wait", 0.5)]
     singles(memory, *outcomes)
     one = JitRL(memory).decide(CART, THREE, seed=0)
@@ -250,7 +250,7 @@ NEVER = ExplorationBonus(alpha=5.0, rate=0.0, otherwise="zero")
 SURE = ExplorationBonus(alpha=5.0, rate=1.0, otherwise="zero")
 
 
-def test_paper_games(memory):
+def test_paper_games_equals_hand_computed_values(memory):
     singles(memory, ("pay", 2.0), ("pay", 1.0), ("back", 0.0))
     decision = JitRL.preset("paper-games", memory, exploration=NEVER).decide(CART, THREE, seed=0)
     # V = 1; Q(pay) = 1.5, Q(back) = 0, and the untried wait is worth 0: 0.5, -1, -1, divided by the largest size, 1.
@@ -273,7 +273,7 @@ def test_paper_gives_added_actions_the_logit_0(memory):
     assert decision.base_probs == pytest.approx({"pay": 0.45, "back": 0.05, "help": 0.5})
 
 
-def test_paper_web_looks_less_closely_and_less_far_ahead(memory):
+def test_paper_web_has_a_lower_threshold_and_discount_than_paper_games(memory):
     memory.add(Episode("t", [Step("a b c d", "pay", 0.0), Step("elsewhere", "close", 1.0)]))  # 0.8 from a b c d e
     web = JitRL.preset("paper-web", memory, exploration=NEVER).decide("a b c d e", THREE, seed=0)
     assert web.values["pay"] == pytest.approx(0.1)
@@ -283,7 +283,7 @@ def test_paper_web_looks_less_closely_and_less_far_ahead(memory):
 # ------------------------------------------------------------------------------- released-*
 
 
-def test_released_lets_a_sliver_override_the_model(memory):
+def test_released_web_lets_a_tiny_return_override_the_prior(memory):
     """A prior of 0.98 against one stored return of +0.01: 0.98 < 0.02 + 1, once the sliver is divided by itself."""
     singles(memory, ("back", 0.01), ("pay", 0.0))
     sure = {"pay": math.log(0.98), "back": math.log(0.02)}
@@ -309,7 +309,7 @@ def test_released_counts_exploration_values_in_its_baseline(memory):
     assert tried.baseline == pytest.approx(3 / 4)
 
 
-def test_released_divides_by_the_worst_where_nothing_is_good(memory):
+def test_released_web_divides_negative_advantages_by_the_largest_size(memory):
     singles(memory, ("pay", 1.0), ("back", 1.0), state=CART)
     estimate = JitRL.preset("released-web", memory).decide(CART, {"pay": -1.0, "back": -1.0}, seed=0)
     assert estimate.advantages == {"pay": 0.0, "back": 0.0}
@@ -318,7 +318,7 @@ def test_released_divides_by_the_worst_where_nothing_is_good(memory):
     assert worse.advantages == pytest.approx({"pay": -1.0, "back": -1.0})
 
 
-def test_released_games_takes_all_that_is_nearly_the_same_else_ten(memory):
+def test_released_games_uses_all_equal_states_or_ten_steps(memory):
     singles(memory, *[("pay", 1.0)] * 15)
     assert JitRL.preset("released-games", memory).decide(CART, THREE, seed=0).n_steps == 15
     other = " ".join("abcdefghijklmnopqrst")
@@ -349,7 +349,7 @@ def test_released_games_adds_actions_with_positive_returns_at_probability_0(memo
     assert math.isfinite(decision.kl_nats)
 
 
-def test_without_beta_released_leaves_the_model_as_it_is(memory):
+def test_released_web_at_beta_zero_gives_the_base_policy(memory):
     singles(memory, ("back", 1.0), ("pay", 0.0))
     decision = JitRL.preset("released-web", memory, beta=0.0).decide(CART, THREE, seed=0)
     assert decision.probs == pytest.approx({"pay": 0.25, "back": 0.25, "wait": 0.5})

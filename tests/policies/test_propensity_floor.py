@@ -36,7 +36,7 @@ def decided(rows, **overrides):
         return JitRL(memory, **{**PLAIN, **overrides}).decide("page", EVEN, seed=0)
 
 
-def test_states_where_an_action_was_likely_do_not_raise_its_value():
+def test_propensity_weights_remove_confounding_by_state():
     # Plain means: a (4 + 11) / 5 = 3, b (0 + 40) / 5 = 8.
     wrong = decided(CONFOUNDED)
     assert wrong.values == {"a": pytest.approx(3.0), "b": pytest.approx(8.0)}
@@ -49,7 +49,7 @@ def test_states_where_an_action_was_likely_do_not_raise_its_value():
     assert right.counts == {"a": 5, "b": 5}
 
 
-def test_neither_do_the_times_at_which_it_was_likely():
+def test_propensity_weights_remove_confounding_by_time():
     """At one page, where no level by state helps: later, all went better, and `a` had become likely. `b` is better."""
     rows = [
         ("page", "a", 0.0, 0.2),
@@ -69,7 +69,7 @@ def test_missing_propensities_are_replaced_by_frequencies_and_reported():
     assert "estimated" not in decided(CONFOUNDED, propensity_floor=0.05).reason
 
 
-def test_shrinkage_and_intervals_go_by_the_effective_number_of_steps():
+def test_shrinkage_and_intervals_use_the_effective_sample_size():
     # Kish: (4 * 1.25 + 5)^2 / (4 * 1.25^2 + 5^2) = 100 / 31.25 = 3.2 steps, and so is mu = 5.5 drawn towards.
     found = decided(CONFOUNDED, propensity_floor=0.05, kappa=1.0)
     q = {"a": (3.2 * 6.0 + 5.5) / 4.2, "b": (3.2 * 5.0 + 5.5) / 4.2}
@@ -93,7 +93,7 @@ def test_shrinkage_and_intervals_go_by_the_effective_number_of_steps():
         [{}, {"kappa": None}, {"levels": "own"}, {"decay": 0.5}, {"similarity_power": 1.0}, {"baseline": "neighbors"}]
     ),
 )
-def test_equal_propensities_change_nothing(rows, propensity, floor, overrides):
+def test_equal_propensities_do_not_change_the_decision(rows, propensity, floor, overrides):
     asked = {"scale": "spread", "kappa": 1.0, **overrides}
     with played([(*row, propensity) for row in rows]) as memory:
         one, other = (
@@ -109,7 +109,7 @@ def test_equal_propensities_change_nothing(rows, propensity, floor, overrides):
         assert {a: i and pytest.approx(i, abs=1e-6) for a, i in one.intervals.items()} == other.intervals
 
 
-def test_no_propensity_however_small_weighs_more_than_the_floor_allows():
+def test_propensity_floor_limits_the_weight_of_a_step():
     rows = [*[("page", "a", 0.0, 0.5)] * 10, ("page", "a", 1.0, 1e-300), *[("page", "b", 0.0, 0.5)] * 10]
     # Weights 10 * 2 and 1/0.05 = 20.
     assert decided(rows, propensity_floor=0.05).values["a"] == pytest.approx(0.5)
@@ -132,13 +132,13 @@ def test_the_bias_after_truncation_is_bounded():
     assert abs(cut - 5.0) <= (1 - m) / m * 5.0
 
 
-def test_with_the_graph_states_are_weighed_the_same_way():
+def test_propensity_weights_apply_with_value_backup():
     with played(CONFOUNDED) as memory:
         found = JitRL(memory, **PLAIN, gamma=0.5, backup=4.0, propensity_floor=0.05).decide("page", EVEN, seed=0)
     assert found.advantages["a"] == pytest.approx(0.5)
 
 
-def test_it_is_off_unless_it_is_asked_for_and_refused_where_it_makes_no_sense():
+def test_propensity_floor_is_off_by_default_and_refused_in_invalid_combinations():
     with played(CONFOUNDED) as memory:
         policy = JitRL(memory)
         assert policy.settings.propensity_floor is None

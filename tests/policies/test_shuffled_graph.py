@@ -56,7 +56,7 @@ def outcomes():
     return found
 
 
-def test_its_values_are_those_of_the_shuffled_graph(memory):
+def test_placebo_values_equal_the_shuffled_graph(memory):
     """Which step lends to which is seen in the returns, all different; then every step is stored with what it got."""
     steps = outcomes()
     shown = ShuffledReturns(memory, seed=3).evidence(EvidenceQuery("a", **ASKED))
@@ -106,7 +106,7 @@ def states_in_order(memory):
 
 @settings(max_examples=8, deadline=None, derandomize=True)
 @given(st.integers(0, 10_000), st.sampled_from([0.0, 1.0, 5.0]), st.sampled_from([0.0, 0.7]))
-def test_two_actions_that_were_tried_equally_often_are_worth_the_same_on_average(seed, beta, novelty):
+def test_equally_tried_actions_have_equal_mean_placebo_values(seed, beta, novelty):
     """Over all permutations of a small random history, exactly: swapping the two changes nothing else."""
     rng = np.random.default_rng(seed)
     taken = [("s", "x"), ("s", "y"), ("r", "x"), ("q", "z")]
@@ -149,7 +149,7 @@ def corridor(policy_over, seed, episodes=8):
 
 
 @pytest.mark.slow
-def test_on_a_game_the_graph_gains_and_the_placebo_does_not():
+def test_graph_saves_steps_and_the_placebo_does_not():
     """Every step costs the same: shuffled rewards alone would leave the whole way in the transitions."""
     over = {
         "alone": lambda memory, seed: ModelAlone(),
@@ -163,7 +163,7 @@ def test_on_a_game_the_graph_gains_and_the_placebo_does_not():
     assert saved["placebo"].mean() < 2.5 * error["placebo"]
 
 
-def test_the_task_left_out_is_left_out(memory):
+def test_placebo_excludes_the_excluded_task(memory):
     placebo = ShuffledReturns(memory, seed=1)
     kept = placebo.evidence(EvidenceQuery("a", **ASKED, exclude_task="u", backup=BACKUP))
     assert "wait" not in kept.actions
@@ -174,7 +174,7 @@ def test_the_task_left_out_is_left_out(memory):
     assert np.isfinite(kept.totals).all()
 
 
-def test_it_follows_quarantines_and_releases(memory):
+def test_placebo_follows_quarantines_and_releases(memory):
     placebo = ShuffledReturns(memory, seed=1)
 
     def ask():

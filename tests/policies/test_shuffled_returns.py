@@ -69,7 +69,7 @@ def total_by_action(evidence):
     st.sampled_from([0.0, 0.6, 0.8]),
     st.sampled_from([None, "t"]),
 )
-def test_all_but_the_returns_is_as_in_the_memory(history, state, k, unit, threshold, exclude_task):
+def test_placebo_changes_only_the_returns(history, state, k, unit, threshold, exclude_task):
     asked = {"k": k, "unit": unit, "threshold": threshold, "gamma": 0.9, "exclude_task": exclude_task}
     with Memory.open(":memory:") as memory:
         memory.add_many(history)
@@ -87,7 +87,7 @@ def test_all_but_the_returns_is_as_in_the_memory(history, state, k, unit, thresh
 
 @PROPERTY
 @given(histories, st.sampled_from([0.0, 0.7, 1.0]), st.integers(0, 5))
-def test_over_the_whole_memory_the_returns_are_the_same(history, gamma, seed):
+def test_placebo_preserves_the_sums_of_returns_and_squares(history, gamma, seed):
     with Memory.open(":memory:") as memory:
         memory.add_many(history)
         for unit in ("steps", "states"):
@@ -98,7 +98,7 @@ def test_over_the_whole_memory_the_returns_are_the_same(history, gamma, seed):
 
 
 @pytest.mark.parametrize("unit", ["steps", "states"])
-def test_each_step_carries_one_return_of_the_memory_and_each_is_used_once(distinct, unit):
+def test_placebo_returns_are_a_permutation(distinct, unit):
     # Gamma 0.5, from the rewards by the definition; 1000 of feedback lands on step 2 of the second episode.
     rewards = [[10.0**e + i for i in range(4)] for e in range(3)]
     rewards[1][2] += 1000.0
@@ -121,7 +121,7 @@ def test_a_step_has_the_same_shuffled_return_in_every_query(distinct):
         assert total_by_action(near) == {a: whole[a] for a in (f"act {room}.{i}" for i in range(4))}
 
 
-def test_the_seed_decides_the_permutation(distinct):
+def test_seed_determines_the_permutation(distinct):
     one, again = (total_by_action(everything(ShuffledReturns(distinct, seed=4))) for _ in range(2))
     assert one == again
     others = [total_by_action(everything(ShuffledReturns(distinct, seed=seed))) for seed in range(5, 9)]
@@ -136,7 +136,7 @@ def test_equal_memories_are_shuffled_equally(distinct):
         )
 
 
-def test_it_follows_commits_feedback_and_discounts(distinct):
+def test_placebo_follows_commits_feedback_and_discounts(distinct):
     placebo = ShuffledReturns(distinct, seed=2)
 
     def agrees(**changed):
@@ -154,7 +154,7 @@ def test_it_follows_commits_feedback_and_discounts(distinct):
     assert agrees(gamma=0.5)
 
 
-def test_over_seeds_a_strong_signal_averages_to_nothing(memory):
+def test_placebo_advantages_average_to_zero_over_seeds(memory):
     memory.add_many([Episode("t", [Step("two arms", arm, reward)]) for arm, reward in [("a", 1.0), ("b", 0.0)] * 15])
     even = {"a": 0.0, "b": 0.0}
 
@@ -194,14 +194,14 @@ def test_sums_by_state_add_up_to_sums_by_action(memory, unit):
 # ------------------------------------------------------------------------------- its edges
 
 
-def test_it_is_evidence_that_every_policy_takes(memory):
+def test_placebo_is_an_evidence_source(memory):
     placebo = ShuffledReturns(memory, seed=0)
     assert isinstance(placebo, EvidenceSource)
     decision = JitRL(placebo).decide("room", {"a": 0.0})
     assert (decision.mode, decision.n_steps, decision.gamma) == ("base", 0, 0.5)
 
 
-def test_an_aborted_episode_lends_no_return(memory):
+def test_placebo_excludes_returns_of_aborted_episodes(memory):
     memory.add(Episode("t", [Step("room", "a", 1.0), Step("room", "b", 2.0)]))
     memory.add(Episode("t", [Step("room", "a", 1e6)], ending="aborted"))
     for seed in range(20):
@@ -209,7 +209,7 @@ def test_an_aborted_episode_lends_no_return(memory):
 
 
 @pytest.mark.parametrize("weights", [{"similarity_power": 1.0}, {"decay": 0.9}])
-def test_weights_are_refused(distinct, weights):
+def test_similarity_and_decay_weights_are_refused(distinct, weights):
     policy = JitRL(ShuffledReturns(distinct, seed=0), **weights)
     with pytest.raises(InputError) as caught:
         policy.decide("room 1", {"act 1.0": 0.0})

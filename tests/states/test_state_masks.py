@@ -90,7 +90,7 @@ def two_texts(draw, noise):
 
 
 @pytest.mark.parametrize(("mask", "noise"), KINDS, ids=NAMES)
-def test_two_texts_that_differ_only_in_masked_noise_have_the_same_features(mask, noise):
+def test_texts_that_differ_in_masked_values_have_equal_features(mask, noise):
     encoder = TokenEncoder(ngram=2, masks=[mask])
 
     @settings(max_examples=50, deadline=None)
@@ -103,13 +103,13 @@ def test_two_texts_that_differ_only_in_masked_noise_have_the_same_features(mask,
 
 @settings(max_examples=120, deadline=None)
 @given(two_texts(st.one_of(*(noise for _, noise in KINDS))))
-def test_under_all_masks_noise_of_one_kind_may_become_noise_of_another(texts):
+def test_all_masks_together_mask_values_of_every_kind(texts):
     encoder = TokenEncoder(ngram=2, masks=ALL_MASKS)
     assert encoder.features(texts[0]) == encoder.features(texts[1])
 
 
 @pytest.mark.parametrize(("mask", "noise"), KINDS, ids=NAMES)
-def test_a_mask_covers_its_noise_whole(mask, noise):
+def test_mask_replaces_a_whole_value(mask, noise):
     @settings(max_examples=50, deadline=None)
     @given(noise)
     def check(text):
@@ -125,14 +125,14 @@ def test_a_mask_covers_its_noise_whole(mask, noise):
         st.sampled_from([*"01259aeftz -_.,:+/<>*#@AZ", "2024-01-31", "10:30", "1e5", "abc1234", "sk-", "eyJ"])
     ).map("".join)
 )
-def test_masking_again_changes_nothing(text):
+def test_masking_is_idempotent(text):
     once = apply_masks(text, ALL_MASKS)
     assert apply_masks(once, ALL_MASKS) == once
 
 
 @settings(max_examples=100, deadline=None)
 @given(st.lists(words, max_size=8).map(" ".join))
-def test_short_words_are_no_noise(text):
+def test_short_words_are_not_masked(text):
     assert apply_masks(text, ALL_MASKS) == text
 
 
@@ -170,7 +170,7 @@ def test_a_long_hostile_text_is_masked(unit):
     assert apply_masks(text, ALL_MASKS).endswith("!")
 
 
-def test_a_mask_of_ones_own():
+def test_custom_mask_replaces_its_pattern():
     mask = Mask("order", r"\bord-\d+", r"<order\1>")
     assert mask.apply("ORD-7 and ord-8x") == r"<order\1> and <order\1>x"
     assert Mask("gone", "noise", "").apply("no noise here") == "no  here"

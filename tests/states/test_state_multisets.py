@@ -38,7 +38,7 @@ def counted(text, ngram):
 
 @PROPERTY
 @given(states, states, st.integers(1, 3))
-def test_similarity_of_the_features_is_that_of_the_counts(one, other, ngram):
+def test_feature_similarity_equals_multiset_similarity(one, other, ngram):
     encoder = TokenEncoder(ngram=ngram, multiset=True)
     expected = by_definition(counted(one, ngram), counted(other, ngram))
     assert jaccard(encoder.features(one), encoder.features(other)) == float(expected)
@@ -46,7 +46,7 @@ def test_similarity_of_the_features_is_that_of_the_counts(one, other, ngram):
 
 @PROPERTY
 @given(states, st.integers(1, 3))
-def test_every_occurrence_is_a_feature_and_the_first_is_the_bare_one(text, ngram):
+def test_every_occurrence_is_a_feature_and_the_first_is_the_set_feature(text, ngram):
     features = TokenEncoder(ngram=ngram, multiset=True).features(text)
     assert len(features) == counted(text, ngram).total()
     assert features >= TokenEncoder(ngram=ngram).features(text)
@@ -55,14 +55,14 @@ def test_every_occurrence_is_a_feature_and_the_first_is_the_bare_one(text, ngram
 
 @PROPERTY
 @given(*[st.dictionaries(st.sampled_from("abcd"), st.integers(0, 5)) for _ in range(2)])
-def test_the_counts_obey_the_definition(a, b):
+def test_multiset_jaccard_equals_its_definition(a, b):
     assert multiset_jaccard(a, b) == float(by_definition(Counter(a), Counter(b)))
     assert multiset_jaccard(a, b) == multiset_jaccard(b, a)
 
 
 @PROPERTY
 @given(*[st.frozensets(st.sampled_from("abcd")) for _ in range(2)])
-def test_of_sets_it_is_plain_jaccard(a, b):
+def test_multiset_jaccard_of_sets_is_jaccard(a, b):
     assert multiset_jaccard(dict.fromkeys(a, 1), dict.fromkeys(b, 1)) == jaccard(a, b)
 
 
@@ -71,7 +71,7 @@ def test_masks_are_applied_before_counting():
     assert encoder.features("12 of 40") == {"<*>", "<*>\t2", "of"}
 
 
-def test_the_identity_has_the_setting_and_the_default_is_unchanged():
+def test_identity_contains_the_multiset_setting_unless_default():
     assert TokenEncoder().identity == TokenEncoder(multiset=False).identity == "tokens/v1"
     assert TokenEncoder(multiset=True).identity == 'tokens/v1 {"multiset":true}'
     template = TemplateEncoder("{nouns}", tokens=TokenEncoder(multiset=True))

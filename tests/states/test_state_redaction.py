@@ -139,7 +139,7 @@ def test_a_text_without_secrets_is_unchanged(text):
 
 
 @pytest.mark.parametrize("rule", REDACTION_RULES)
-def test_no_planted_secret_survives(rule):
+def test_planted_secrets_are_redacted(rule):
     @PROPERTY
     @given(plain, borders, SECRETS[rule], borders, plain)
     def check(before, left, secret, right, after):
@@ -156,7 +156,7 @@ def test_no_planted_secret_survives(rule):
 
 @PROPERTY
 @given(st.lists(st.one_of(plain, borders, *SECRETS.values(), st.text(max_size=5)), max_size=6).map("".join))
-def test_twice_is_once(text):
+def test_redaction_is_idempotent(text):
     for redact in (Redactor(), Redactor(keyed=b"k"), Redactor(patterns={"any": r"[a-f]+", "edge": r"\Ao|\[+"})):
         once = redact(text)
         assert redact(once) == once
@@ -164,7 +164,7 @@ def test_twice_is_once(text):
 
 @PROPERTY
 @given(st.text(max_size=60))
-def test_any_text_will_do(text):
+def test_redaction_accepts_any_text(text):
     redacted = Redactor()(text)
     assert Redactor()(redacted) == redacted
     assert bool(redacted.strip()) == bool(text.strip())
@@ -196,18 +196,18 @@ BY_HAND = [
 
 
 @pytest.mark.parametrize(("text", "expected"), BY_HAND, ids=[text[:24] for text, _ in BY_HAND])
-def test_by_hand(text, expected):
+def test_example_texts_are_redacted(text, expected):
     assert Redactor()(text) == expected
 
 
-def test_only_the_rules_asked_for_apply():
+def test_only_selected_rules_apply():
     text = "ann@shop.example 4111111111111111"
     assert Redactor(["emails"])(text) == "[email] 4111111111111111"
     assert Redactor(["cards"])(text) == "ann@shop.example [card]"
     assert Redactor([])(text) == text
 
 
-def test_equal_values_stay_equal_under_a_key_and_only_under_it():
+def test_equal_values_have_equal_digests_under_one_key_only():
     redact = Redactor(keyed=b"secret")
     assert re.fullmatch(r"\[email:[0-9a-f]{8}\]", redact("ann@shop.example"))
     assert redact("ann@shop.example") == redact("Ann@Shop.example") != redact("bob@shop.example")
@@ -216,7 +216,7 @@ def test_equal_values_stay_equal_under_a_key_and_only_under_it():
     assert "secret" not in repr(redact)
 
 
-def test_own_patterns():
+def test_custom_patterns_are_redacted():
     redact = Redactor(["emails"], patterns={"order": r"\bORD-\d+"})
     assert redact("ord-17 for ann@shop.example") == "[order] for [email]"
     assert Redactor([], patterns={"all": ".+"})("a\nb") == "[all]\n[all]"
@@ -247,7 +247,7 @@ def test_bad_settings_are_refused(settings_, error, seen, said):
     assert seen in caught.value.seen and said in str(caught.value) and caught.value.next_step
 
 
-def test_a_key_is_never_shown():
+def test_key_is_not_in_error_messages():
     with pytest.raises(InputError) as caught:
         Redactor(keyed=b"very-secret" * 9)
     assert "very-secret" not in str(caught.value)
@@ -329,7 +329,7 @@ def test_every_text_of_an_episode_is_redacted():
 
 @PROPERTY
 @given(st.lists(st.floats(-30.0, -3.0), min_size=1, max_size=6))
-def test_actions_that_become_one_share_their_probability(logprobs):
+def test_actions_made_equal_by_redaction_sum_their_probabilities(logprobs):
     prior = {f"mail(user{index}@shop.example)": logprob for index, logprob in enumerate(logprobs)}
     step = Step("s", "stop", prior={**prior, "stop": -0.5})
     redacted = redact_episode(Episode("t", [step]), Redactor()).steps[0].prior
@@ -338,6 +338,6 @@ def test_actions_that_become_one_share_their_probability(logprobs):
     assert math.isclose(math.exp(redacted["mail([email])"]), sum(map(math.exp, logprobs)), rel_tol=1e-12)
 
 
-def test_a_shared_probability_is_at_most_one():
+def test_summed_probability_is_at_most_one():
     step = Step("s", "a", prior={"a@b.cc": -0.1, "c@d.ee": -0.1})
     assert redact_episode(Episode("t", [step]), Redactor()).steps[0].prior == {"[email]": 0.0}

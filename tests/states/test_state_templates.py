@@ -36,13 +36,13 @@ def refused(call, *arguments, seen, **settings):
 
 
 @given(edges, finite, finite)
-def test_two_numbers_share_a_label_exactly_when_no_edge_parts_them(edges, a, b):
+def test_numbers_share_a_label_unless_an_edge_separates_them(edges, a, b):
     buckets = Buckets(edges)
     parted = any(min(a, b) < edge <= max(a, b) for edge in edges)
     assert (buckets.label(a) == buckets.label(b)) == (not parted)
 
 
-def test_bucket_labels():
+def test_bucket_labels_contain_the_name_and_the_range():
     assert Buckets([10, 20.5]).label(10, "total") == "total:10-20.5"
     assert Buckets([-5, 0]).label(-7) == "<-5"
     assert Buckets([-5, 0]).label(-0.0, "the total") == "the_total:>=0"
@@ -54,7 +54,7 @@ def test_bad_edges_are_refused(edges):
 
 
 @pytest.mark.parametrize("number", [math.nan, math.inf, "3", None, True])
-def test_a_number_that_is_none_has_no_bucket(number):
+def test_invalid_number_is_refused(number):
     refused(Buckets([1]).label, number, seen="number")
 
 
@@ -74,7 +74,7 @@ def test_recent_actions_add_one_feature_for_each_of_the_last_n(actions, n, order
     assert split_recent(state) == ("dark hall", tuple("_".join(action.split()) for action in last))
 
 
-def test_a_page_cannot_name_actions():
+def test_page_text_is_not_parsed_as_recent_actions():
     for state in ("recent: orders", "hall recent:look", "recent:look\nhall", "hall\n", "hall"):
         assert split_recent(state) == (state, ())
 
@@ -100,14 +100,14 @@ def test_bad_recent_actions_are_refused(arguments, seen):
     refused(with_recent_actions, *arguments, seen=seen)
 
 
-def test_nouns():
+def test_nouns_are_extracted_once_in_order():
     text = "You are in the Kitchen. A well-worn table; the table is old.\nrecent:take_lamp"
     assert Nouns().extract(text) == ("kitchen", "well-worn", "table")
     assert Nouns(["Lamp", "TABLE"]).extract(text) == ("table",)
     assert Nouns().extract("...") == ()
 
 
-def test_recent_verbs():
+def test_recent_verbs_are_first_words_of_recent_actions():
     assert RecentVerbs(2).extract("hall\nrecent:look recent:go_north recent:click(ok)") == ("go", "click")
     assert RecentVerbs().extract("look around") == ()
 
@@ -123,11 +123,11 @@ def test_recent_verbs():
         ("total: nan", "none"),
     ],
 )
-def test_a_number_is_found_and_put_in_its_bucket(text, value):
+def test_matched_number_gives_its_bucket_label(text, value):
     assert PatternMatch(r"total: (\S+)", Buckets((10, 20))).extract(text) == value
 
 
-def test_a_text_is_found_as_one_run():
+def test_matched_text_is_joined_to_one_token():
     assert PatternMatch(r"in the (\w+ \w+)").extract("In the living  room in the living room") == "living_room"
     assert PatternMatch("living room").extract("a Living Room") == "Living_Room"
     assert PatternMatch("(x)|y", missing="not there").extract("y") == "not_there"
@@ -163,7 +163,7 @@ def test_a_bad_template_or_field_is_refused(make, seen):
     refused(make, seen=seen)
 
 
-def test_the_message_names_the_field_that_was_meant():
+def test_misspelt_field_is_suggested():
     with pytest.raises(InputError, match="Did you mean 'nouns'"):
         TemplateEncoder("{noun}")
 
@@ -180,7 +180,7 @@ def test_the_message_names_the_field_that_was_meant():
         ("none", {"a": "unused"}, "none"),
     ],
 )
-def test_filling(template, values, text):
+def test_template_is_filled_with_values(template, values, text):
     assert Template(template).fill(values) == text
 
 

@@ -41,19 +41,19 @@ def test_ngrams_are_every_window_of_every_length_up_to_n(text, n):
 
 
 @given(texts)
-def test_blanks_and_case_make_no_difference(text):
+def test_features_ignore_blanks_and_case(text):
     encoder = TokenEncoder(ngram=3)
     assert encoder.features("\n " + "  ".join(text.split()) + "\t") == encoder.features(text)
     assert encoder.features(text.lower()) == encoder.features(text)
 
 
-def test_a_text_without_runs_has_no_features_and_equals_another():
+def test_blank_texts_have_no_features_and_similarity_one():
     gone = TokenEncoder(masks=[Mask("all", ".+", " ")])
     assert gone.features("anything at all") == frozenset() == TokenEncoder().features(" \n")
     assert jaccard(gone.features("one"), gone.features("other")) == 1.0
 
 
-def test_urls_then_masks_then_ngrams():
+def test_urls_are_normalised_before_masks_and_ngrams():
     encoder = TokenEncoder(ngram=2, masks=[NUMBERS], urls=UrlRules())
     assert encoder.features("At /user/edit/42?b=2&a=1 for 7 s") == {
         *("at", "/user/edit/*?a&b", "for", "<*>", "s"),
@@ -65,7 +65,7 @@ ENCODERS = [TokenEncoder(), TemplateEncoder("[State: {nouns}] [Action: {recent_v
 
 
 @pytest.mark.parametrize("encoder", ENCODERS, ids=lambda encoder: type(encoder).__name__)
-def test_it_is_a_state_encoder(encoder):
+def test_encoders_implement_the_state_encoder_protocol(encoder):
     assert isinstance(encoder, StateEncoder)
     assert isinstance(encoder.features("go north"), frozenset)
 
@@ -76,7 +76,7 @@ def test_it_is_a_state_encoder(encoder):
     [(None, "None"), (b"bytes", "b'bytes'"), (3, "3"), ("bad \ud800", "\\ud800"), ("x" * 10_000_001, "10000001")],
     ids=["none", "bytes", "int", "surrogate", "long"],
 )
-def test_a_state_that_cannot_be_encoded_is_refused(encoder, state, seen):
+def test_invalid_state_is_refused(encoder, state, seen):
     with pytest.raises(InputError) as caught:
         encoder.features(state)
     assert seen in caught.value.seen
@@ -134,13 +134,13 @@ any_encoder = st.one_of(encoders, templates)
 
 @settings(max_examples=200, deadline=None)
 @given(any_encoder, any_encoder)
-def test_two_encoders_share_an_identity_exactly_when_they_share_their_settings(left, right):
+def test_identities_are_equal_exactly_for_equal_settings(left, right):
     assert (left.identity == right.identity) == (left == right)
 
 
 @settings(max_examples=200, deadline=None)
 @given(any_encoder)
-def test_an_identity_gives_its_encoder_back(encoder):
+def test_encoder_is_restored_from_its_identity(encoder):
     again = encoder_from_identity(encoder.identity)
     assert again == encoder
     assert again.identity == encoder.identity
@@ -182,7 +182,7 @@ class Mine:
         None,
     ],
 )
-def test_an_identity_of_no_built_in_encoder_is_refused(identity):
+def test_unknown_identity_is_refused(identity):
     with pytest.raises(UnknownNameError) as caught:
         encoder_from_identity(identity)
     assert "encoder" in caught.value.seen

@@ -41,7 +41,7 @@ from seasoned.states import TokenEncoder, UrlRules, normalize_url
         ("about:blank", "about:blank"),
     ],
 )
-def test_by_example(url, normal):
+def test_example_urls_are_normalised(url, normal):
     assert normalize_url(url) == normal
     assert normalize_url(normal) == normal
 
@@ -64,14 +64,14 @@ def urls(draw):
 
 @settings(max_examples=200, deadline=None)
 @given(urls())
-def test_normalising_again_changes_nothing(url):
+def test_url_normalisation_is_idempotent(url):
     once = normalize_url(url)
     assert normalize_url(once) == once
 
 
 @settings(max_examples=100, deadline=None)
 @given(origins, ids, ids, st.lists(st.tuples(keys, values, values), max_size=4), st.randoms())
-def test_ids_values_and_the_order_of_the_query_make_no_difference(origin, id_a, id_b, triples, random):
+def test_normalisation_ignores_ids_values_and_query_order(origin, id_a, id_b, triples, random):
     a = f"{origin}/user/{id_a}?" + urlencode([(key, value) for key, value, _ in triples])
     random.shuffle(triples)
     b = f"{origin}/user/{id_b}/?" + urlencode([(key, value) for key, _, value in triples])
@@ -95,7 +95,7 @@ def test_ids_values_and_the_order_of_the_query_make_no_difference(origin, id_a, 
         ("/x?tab=a%20b&id=7&ref=mail&TAB=c", "/x?TAB=c&id&tab=a%20b"),
     ],
 )
-def test_rules_of_ones_own_have_the_last_word(url, normal):
+def test_custom_rules_override_the_defaults(url, normal):
     rules = UrlRules(
         {"/shop/{name}/item": "/shop/*/item", "/docs/{page}": "/docs/{page}", "/p/item-{id}.html": "/p/item"},
         keep_values=["Tab"],
@@ -104,7 +104,7 @@ def test_rules_of_ones_own_have_the_last_word(url, normal):
     assert normalize_url(url, rules) == normal
 
 
-def test_the_first_rule_that_matches_wins():
+def test_first_matching_rule_applies():
     rules = UrlRules([("/a/{x}", "/first"), ("/a/b", "/second")])
     assert normalize_url("/a/b", rules) == "/first"
 
@@ -120,7 +120,7 @@ def test_the_first_rule_that_matches_wins():
         ("no urls", "no urls"),
     ],
 )
-def test_urls_in_a_text(text, normal):
+def test_urls_in_a_text_are_normalised(text, normal):
     assert UrlRules().apply(text) == normal
 
 
