@@ -119,7 +119,7 @@ estimators = st.builds(
 @PROPERTY
 @given(candidates, st.floats(0, 5))
 def test_advantages_average_to_zero_under_the_base_policy(seen, kappa):
-    """`sum pi(a) A(a) = 0` over the tried: that is what V as the base policy's value means."""
+    """`sum pi(a) A(a) = 0` over the tried actions, because V is the base policy's value."""
     advantages = estimate(AdvantageEstimator("base_policy", "none", kappa), **seen).advantages
     assert math.fsum(p * a for p, a in zip(seen["base_probs"], advantages, strict=True)) == pytest.approx(0.0, abs=1e-9)
 
@@ -197,7 +197,7 @@ def test_shrinkage_multiplies_deviations_by_n_over_n_plus_kappa(seen, kappa, oth
 
 
 def test_one_return_moves_a_value_by_half_at_kappa_one():
-    """Fifty times 0 for one action, once -1 for another that the model likes: V moves by half of it, not by all."""
+    """Fifty returns of 0 for one action and one of -1 for a likely other one: V moves by half of the -1."""
     seen = {"weights": [50, 1], "totals": [0.0, -1.0], "base_probs": [0.05, 0.95]}
     advantages = estimate(AdvantageEstimator("base_policy", "none", 1.0), **seen).advantages
     assert advantages[0] - advantages[1] == pytest.approx(0.5, abs=0.01)

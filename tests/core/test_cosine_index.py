@@ -13,27 +13,27 @@ from seasoned.errors import InputError
 @given(seed=st.integers(0, 2**32 - 1), n=st.integers(1, 60), d=st.integers(1, 40), k=st.integers(1, 8))
 def test_search_equals_the_definition_after_any_changes(seed, n, d, k):
     rng = np.random.default_rng(seed)
-    index, kept, order = CosineIndex(d), {}, 0
+    index, stored, order = CosineIndex(d), {}, 0
     pool = rng.integers(-2, 3, size=(6, d)).astype(float)  # few vectors, so that many tie exactly
     pool[~pool.any(axis=1)] = 1.0
     for _ in range(n):
         key = f"k{rng.integers(12)}"
-        if key in kept and rng.random() < 0.3:
+        if key in stored and rng.random() < 0.3:
             index.remove(key)
-            del kept[key]
+            del stored[key]
         else:
             vector = pool[rng.integers(6)]
             index.add([key], [vector])
-            kept[key] = (order, unit_rows("v", [vector])[0])
+            stored[key] = (order, unit_rows("v", [vector])[0])
             order += 1
     query = rng.standard_normal(d)
     unit = unit_rows("q", [query])[0].astype(np.float64)
-    exact = {key: (float((row.astype(np.float64) * unit).sum()), age) for key, (age, row) in kept.items()}
-    wanted = sorted(exact, key=lambda key: (-exact[key][0], -exact[key][1]))[:k]
-    found = index.search(query, k)
-    assert [key for key, _ in found] == wanted
-    assert [cosine for _, cosine in found] == pytest.approx([exact[key][0] for key in wanted], abs=1e-12)
-    assert len(index) == len(kept)
+    exact = {key: (float((row.astype(np.float64) * unit).sum()), age) for key, (age, row) in stored.items()}
+    expected = sorted(exact, key=lambda key: (-exact[key][0], -exact[key][1]))[:k]
+    hits = index.search(query, k)
+    assert [key for key, _ in hits] == expected
+    assert [cosine for _, cosine in hits] == pytest.approx([exact[key][0] for key in expected], abs=1e-12)
+    assert len(index) == len(stored)
 
 
 def test_a_similarity_does_not_depend_on_other_stored_vectors():

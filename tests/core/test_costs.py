@@ -15,13 +15,13 @@ COST = st.floats(0.0, 1e6, allow_nan=False)
 
 @given(COST, COST, COST)
 def test_break_even_is_the_first_episode_count_with_a_lower_total_cost(filling, alone, cascade):
-    found = break_even(filling, alone, cascade)
+    point = break_even(filling, alone, cascade)
     f, a, c = Fraction(filling), Fraction(alone), Fraction(cascade)
-    if found.episodes is None:
+    if point.episodes is None:
         assert c >= a
-        assert found.reason.startswith("never")
+        assert point.reason.startswith("never")
     else:
-        n = found.episodes
+        n = point.episodes
         assert f + n * c < n * a
         assert (n - 1) * (a - c) <= f * (1 + Fraction(1, 10**9))  # but for rounding, one fewer has not
 
@@ -62,14 +62,14 @@ def resampled_ratios(numerators, denominators):
 
 def test_ratio_of_sums_lies_in_its_bootstrap_interval():
     costs, wins = [0.1, 0.3] * 10, [1, 1, 1, 0] * 5
-    found = ratio_interval(costs, wins)
-    assert found.mean == pytest.approx(4.0 / 15)
-    assert found.low < found.mean < found.high
+    interval = ratio_interval(costs, wins)
+    assert interval.mean == pytest.approx(4.0 / 15)
+    assert interval.low < interval.mean < interval.high
     some = resampled_ratios(costs, wins)
-    assert np.mean([found.low <= ratio <= found.high for ratio in some]) > 0.9
-    assert found == ratio_interval(costs, wins)
-    assert found != ratio_interval(costs, wins, seed=1)
-    assert ratio_interval(costs, wins, level=0.5).high < found.high
+    assert np.mean([interval.low <= ratio <= interval.high for ratio in some]) > 0.9
+    assert interval == ratio_interval(costs, wins)
+    assert interval != ratio_interval(costs, wins, seed=1)
+    assert ratio_interval(costs, wins, level=0.5).high < interval.high
 
 
 @pytest.mark.slow
@@ -79,7 +79,7 @@ def test_ratio_interval_has_nominal_coverage():
     for _ in range(200):
         wins = rng.random(40) < 0.7
         costs = rng.exponential(0.02, 40)
-        covered += (found := ratio_interval(costs, wins)).low <= 0.02 / 0.7 <= found.high
+        covered += (interval := ratio_interval(costs, wins)).low <= 0.02 / 0.7 <= interval.high
     assert covered >= 177  # 0.95 of 200, less four standard errors
 
 
@@ -88,11 +88,11 @@ def test_ratio_interval_with_one_success_has_an_infinite_upper_end():
 
 
 def test_ratio_difference_resamples_pairs():
-    """Costs that go up and down together: the difference is certain, though each arm's own is not."""
+    """Costs of both arms are correlated: their difference is certain, the cost of each arm is not."""
     costs = np.linspace(0.1, 0.5, 12)
     ones = np.ones(12)
-    found = ratio_difference((costs + 0.25, ones), (costs, ones))
-    assert (found.mean, found.low, found.high) == pytest.approx((0.25, 0.25, 0.25))
+    interval = ratio_difference((costs + 0.25, ones), (costs, ones))
+    assert (interval.mean, interval.low, interval.high) == pytest.approx((0.25, 0.25, 0.25))
     alone = ratio_interval(costs, ones)
     assert alone.high - alone.low > 0.1
 

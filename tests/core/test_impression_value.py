@@ -33,21 +33,21 @@ def columns(showings):
 @given(SHOWINGS)
 @settings(max_examples=60, deadline=None)
 def test_observed_impressions_equal_their_definition(showings):
-    found = observed_impressions(*columns(showings), 4)
+    observed = observed_impressions(*columns(showings), 4)
     for example in range(4):
         mine = [(episode, share, a) for which, episode, share, a in showings if which == example]
         if not mine:
-            assert (found.counts[example], found.totals[example], found.squares[example]) == (0.0, 0.0, 0.0)
+            assert (observed.counts[example], observed.totals[example], observed.squares[example]) == (0.0, 0.0, 0.0)
             continue
         of_episode = {e: sum(share for at, share, _ in mine if at == e) for e, _, _ in mine}
         n = sum(of_episode.values()) ** 2 / sum(f**2 for f in of_episode.values())
         mean = sum(share * a for _, share, a in mine) / sum(share for _, share, _ in mine)
         by_episode = {e: sum(s * a for at, s, a in mine if at == e) / f for e, f in of_episode.items()}
         square = sum(f * by_episode[e] ** 2 for e, f in of_episode.items()) / sum(of_episode.values())
-        assert found.counts[example] == pytest.approx(n)
+        assert observed.counts[example] == pytest.approx(n)
         assert 1.0 - 1e-9 <= n <= len(of_episode) + 1e-9
-        assert found.totals[example] == pytest.approx(n * mean, abs=1e-9)
-        assert found.squares[example] == pytest.approx(n * square, abs=1e-9)
+        assert observed.totals[example] == pytest.approx(n * mean, abs=1e-9)
+        assert observed.squares[example] == pytest.approx(n * square, abs=1e-9)
 
 
 def test_repeated_impressions_in_an_episode_are_one_observation():
@@ -85,10 +85,10 @@ def test_equal_returns_have_advantage_zero_and_steps_without_peers_weight_zero()
 @given(SHOWINGS, st.floats(0.0, 50.0), st.floats(0.0, 9.0), st.integers(1, 300))
 @settings(max_examples=60, deadline=None)
 def test_posterior_value_lies_between_zero_and_the_mean_and_in_its_interval(showings, kappa, noise, degrees):
-    found = observed_impressions(*columns(showings), 4)
-    worth = posterior_worth(found, Shrinkage(noise, kappa, degrees))
-    for row in np.flatnonzero(found.counts > 0.0):
-        mean = found.totals[row] / found.counts[row]
+    observed = observed_impressions(*columns(showings), 4)
+    worth = posterior_worth(observed, Shrinkage(noise, kappa, degrees))
+    for row in np.flatnonzero(observed.counts > 0.0):
+        mean = observed.totals[row] / observed.counts[row]
         assert min(0.0, mean) - 1e-9 <= worth.values[row] <= max(0.0, mean) + 1e-9
         assert worth.low[row] <= worth.values[row] <= worth.high[row]
 
@@ -97,10 +97,10 @@ def test_derived_shrinkage_recovers_simulated_variances():
     rng = np.random.default_rng(0)
     n, repeats, worths, noise = 2000, 6, 0.7, 1.3
     drawn = rng.normal(rng.normal(0.0, worths, (n, 1)), noise, (n, repeats))
-    found = derived_shrinkage(Observed(np.full(n, float(repeats)), drawn.sum(axis=1), (drawn**2).sum(axis=1)))
-    assert found.noise == pytest.approx(noise**2, rel=0.05)
-    assert found.kappa == pytest.approx(noise**2 / worths**2, rel=0.15)
-    assert found.degrees == n * (repeats - 1) + 1
+    shrinkage = derived_shrinkage(Observed(np.full(n, float(repeats)), drawn.sum(axis=1), (drawn**2).sum(axis=1)))
+    assert shrinkage.noise == pytest.approx(noise**2, rel=0.05)
+    assert shrinkage.kappa == pytest.approx(noise**2 / worths**2, rel=0.15)
+    assert shrinkage.degrees == n * (repeats - 1) + 1
 
 
 def test_example_without_impressions_has_value_zero_and_an_infinite_interval():
@@ -111,14 +111,14 @@ def test_example_without_impressions_has_value_zero_and_an_infinite_interval():
 
 
 def test_one_example_with_cancelling_outcomes_has_a_positive_variance():
-    found = Observed(np.array([2.0]), np.array([0.0]), np.array([2.0]))
-    worth = posterior_worth(found, derived_shrinkage(found))
+    observed = Observed(np.array([2.0]), np.array([0.0]), np.array([2.0]))
+    worth = posterior_worth(observed, derived_shrinkage(observed))
     assert worth.low[0] < -0.5
     assert worth.high[0] > 0.5
 
 
 def simulated(rng, n_examples, n_episodes):
-    """Showings of examples whose worths are known: each episode shows some of them, more or less often."""
+    """Impressions of examples of known worth: each episode shows three of them, one to three times."""
     worths = rng.normal(0.0, 0.6, n_examples)
     rows = []
     for episode in range(n_episodes):
@@ -134,9 +134,9 @@ def test_the_mean_advantage_is_unbiased():
     rng = np.random.default_rng(1)
     errors = []
     for _ in range(60):
-        worths, found = simulated(rng, 10, 20)
-        held = found.counts > 0.0
-        errors += (found.totals[held] / found.counts[held] - worths[held]).tolist()
+        worths, observed = simulated(rng, 10, 20)
+        held = observed.counts > 0.0
+        errors += (observed.totals[held] / observed.counts[held] - worths[held]).tolist()
     assert abs(np.mean(errors)) < 4.0 * np.std(errors) / math.sqrt(len(errors))
 
 
@@ -146,9 +146,9 @@ def test_intervals_have_nominal_coverage(n_examples, n_episodes):
     rng = np.random.default_rng(2)
     inside, below, total = 0, 0, 0
     for _ in range(300):
-        worths, found = simulated(rng, n_examples, n_episodes)
-        worth = posterior_worth(found, derived_shrinkage(found))
-        bound = posterior_worth(found, derived_shrinkage(found), confidence=0.9).high
+        worths, observed = simulated(rng, n_examples, n_episodes)
+        worth = posterior_worth(observed, derived_shrinkage(observed))
+        bound = posterior_worth(observed, derived_shrinkage(observed), confidence=0.9).high
         inside += int(((worth.low <= worths) & (worths <= worth.high)).sum())
         below += int((worths <= bound).sum())
         total += n_examples
@@ -157,7 +157,7 @@ def test_intervals_have_nominal_coverage(n_examples, n_episodes):
 
 
 def played(rng, n_examples, n_states, visits):
-    """Visits to states of unknown value, at each of which one example of known worth was shown."""
+    """Visits to states of unknown value; each visit has an impression of one example of known worth."""
     worths = rng.normal(0.0, 0.6, n_examples)
     worths -= worths.mean()
     rows = []
@@ -181,12 +181,12 @@ def test_intervals_have_nominal_coverage_with_baselines_from_peers(n_examples, n
     rng = np.random.default_rng(4)
     inside, total, errors = 0, 0, []
     for _ in range(300):
-        worths, found = played(rng, n_examples, n_states, visits)
-        worth = posterior_worth(found, derived_shrinkage(found))
+        worths, observed = played(rng, n_examples, n_states, visits)
+        worth = posterior_worth(observed, derived_shrinkage(observed))
         inside += int(((worth.low <= worths) & (worths <= worth.high)).sum())
         total += n_examples
-        held = found.counts > 0.0
-        errors += (found.totals[held] / found.counts[held] - worths[held]).tolist()
+        held = observed.counts > 0.0
+        errors += (observed.totals[held] / observed.counts[held] - worths[held]).tolist()
     assert 0.91 <= inside / total <= 0.97
     assert abs(np.mean(errors)) < 4.0 * np.std(errors) / math.sqrt(len(errors))
 

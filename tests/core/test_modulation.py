@@ -101,7 +101,7 @@ def test_perturbed_policies_have_no_higher_objective(problem, beta, data):
 @PROPERTY
 @given(problems, betas, st.data())
 def test_objective_gap_of_a_policy_is_its_kl_to_the_optimum_over_beta(problem, beta, data):
-    """`F(p*) - F(p) = KL(p || p*) / beta`: the optimum is unique, and this says how much it matters."""
+    """`F(p*) - F(p) = KL(p || p*) / beta`: the optimum is unique."""
     logits, advantages = problem
     weights = data.draw(st.lists(st.integers(0, 5), min_size=len(logits), max_size=len(logits)).filter(any))
     rival, log_best = normalized(weights), modulate(logits, advantages, beta)
@@ -248,11 +248,11 @@ def test_bad_vectors_are_refused(logits, advantages, seen):
 @given(problems, betas, st.floats(0.001, 2.0))
 def test_capped_beta_is_the_largest_within_the_kl_cap(problem, beta, cap):
     logits, advantages = problem
-    got = capped_beta(logits, advantages, beta, cap)
-    spent = kl_divergence(np.exp(modulate(logits, advantages, got)), softmax(logits))
-    assert 0.0 <= got <= beta
+    capped = capped_beta(logits, advantages, beta, cap)
+    spent = kl_divergence(np.exp(modulate(logits, advantages, capped)), softmax(logits))
+    assert 0.0 <= capped <= beta
     assert spent <= cap * (1 + 1e-6) + 1e-12
-    if got < beta:
+    if capped < beta:
         assert spent == pytest.approx(cap, rel=1e-5)
 
 
@@ -288,20 +288,20 @@ def test_the_kl_bound_is_met_by_small_shifts_of_an_even_prior():
 
 
 def test_redrawn_index_follows_the_target_policy_and_maximises_agreement():
-    """P(kept) = 1 - total variation: no coupling keeps more."""
-    drawn_from, wanted = np.array([0.5, 0.3, 0.2]), np.array([0.2, 0.2, 0.6])
+    """P(no redraw) = 1 - total variation, which is the maximum over all couplings."""
+    drawn_from, target = np.array([0.5, 0.3, 0.2]), np.array([0.2, 0.2, 0.6])
     rng = np.random.default_rng(0)
     n = 20_000
-    found = [redraw_index(int(rng.choice(3, p=drawn_from)), drawn_from, wanted, rng) for _ in range(n)]
-    shares = np.bincount([index for index, _ in found], minlength=3) / n
-    assert np.abs(shares - wanted).max() < 5 * np.sqrt(0.25 / n)
-    assert abs(np.mean([kept for _, kept in found]) - 0.6) < 5 * np.sqrt(0.25 / n)
+    redraws = [redraw_index(int(rng.choice(3, p=drawn_from)), drawn_from, target, rng) for _ in range(n)]
+    shares = np.bincount([index for index, _ in redraws], minlength=3) / n
+    assert np.abs(shares - target).max() < 5 * np.sqrt(0.25 / n)
+    assert abs(np.mean([agreed for _, agreed in redraws]) - 0.6) < 5 * np.sqrt(0.25 / n)
 
 
-@pytest.mark.parametrize(("drawn", "drawn_from", "wanted"), [(2, [0.5, 0.5], [0.5, 0.5]), (0, [1.0], [0.5, 0.5])])
-def test_policies_without_the_drawn_index_are_refused(drawn, drawn_from, wanted):
+@pytest.mark.parametrize(("drawn", "drawn_from", "target"), [(2, [0.5, 0.5], [0.5, 0.5]), (0, [1.0], [0.5, 0.5])])
+def test_policies_without_the_drawn_index_are_refused(drawn, drawn_from, target):
     with pytest.raises(InputError):
-        redraw_index(drawn, drawn_from, wanted, np.random.default_rng(0))
+        redraw_index(drawn, drawn_from, target, np.random.default_rng(0))
 
 
 @pytest.mark.parametrize("drawn", [-1, 2, True, 0.0, "0", None])

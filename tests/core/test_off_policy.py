@@ -37,11 +37,11 @@ def by_definition(rewards, ratios, gamma):
 def test_estimators_equal_hand_computed_values():
     # Step 0: (2*1 + 0.5*0) / 2.5 = 0.8. Step 1: weights 2*0.5 = 1 and 0.5 (over): (1*3) / 1.5 = 2; gamma 0.5.
     rewards, ratios = [[1.0, 3.0], [0.0]] * 4, [[2.0, 0.5], [0.5]] * 4
-    found = quick(sequence_value, rewards, ratios, gamma=0.5)
-    assert found.value.mean == pytest.approx(0.8 + 0.5 * 2.0)
-    assert found.behavior == pytest.approx((2.5 + 0.0) / 2)
+    estimate = quick(sequence_value, rewards, ratios, gamma=0.5)
+    assert estimate.value.mean == pytest.approx(0.8 + 0.5 * 2.0)
+    assert estimate.behavior == pytest.approx((2.5 + 0.0) / 2)
     # The smaller of (2.5*4)^2 / (4.25*4) = 5.88 and (1.5*4)^2 / (1.25*4) = 7.2.
-    assert found.effective == pytest.approx(100 / 17)
+    assert estimate.effective == pytest.approx(100 / 17)
     # G = 2.5, 3, 0 with weights 2, 0.5, 0.5.
     one = quick(one_step_value, rewards, ratios, gamma=0.5)
     assert one.value.mean == pytest.approx((2 * 2.5 + 0.5 * 3) / 3)
@@ -54,11 +54,11 @@ def test_estimators_equal_hand_computed_values():
 def test_sequence_value_equals_its_definition(played, gamma):
     rewards, ratios = ([[step[i] for step in one] for one in played] for i in (0, 1))
     try:
-        found = quick(sequence_value, rewards, ratios, gamma=gamma)
+        estimate = quick(sequence_value, rewards, ratios, gamma=gamma)
     except InputError as refused:
         assert "effective sample size" in refused.seen
         return
-    assert found.value.mean == pytest.approx(by_definition(rewards, ratios, gamma), abs=1e-9)
+    assert estimate.value.mean == pytest.approx(by_definition(rewards, ratios, gamma), abs=1e-9)
 
 
 @PROPERTY
@@ -67,10 +67,10 @@ def test_value_of_the_behavior_policy_is_its_mean_return(played, gamma):
     rewards = [[step[0] for step in one] for one in played]
     ones = [[1.0] * len(one) for one in played]
     returns = [discounted_returns(one, gamma) for one in rewards]
-    found = quick(sequence_value, rewards, ones, gamma=gamma)
-    assert found.value.mean == pytest.approx(np.mean([one[0] for one in returns]), abs=1e-9)
-    assert found.effective == pytest.approx(len(played))
-    assert found.difference.low == pytest.approx(0.0, abs=1e-9)
+    estimate = quick(sequence_value, rewards, ones, gamma=gamma)
+    assert estimate.value.mean == pytest.approx(np.mean([one[0] for one in returns]), abs=1e-9)
+    assert estimate.effective == pytest.approx(len(played))
+    assert estimate.difference.low == pytest.approx(0.0, abs=1e-9)
     assert quick(one_step_value, rewards, ones, gamma=gamma).value.mean == pytest.approx(
         np.mean(np.concatenate(returns)), abs=1e-9
     )
@@ -90,8 +90,8 @@ def test_estimators_agree_on_one_step_episodes_at_any_weight_scale(steps, scale)
 @PROPERTY
 @given(st.lists(st.floats(0.0, 1e200), min_size=1, max_size=20))
 def test_the_effective_size_lies_between_one_and_n(weights):
-    found = effective_sample_size(weights)
-    assert found == 0.0 if not any(weights) else 1.0 - 1e-9 <= found <= len(weights) + 1e-9
+    size = effective_sample_size(weights)
+    assert size == 0.0 if not any(weights) else 1.0 - 1e-9 <= size <= len(weights) + 1e-9
 
 
 def test_the_effective_size_of_k_equal_weights_is_k():
@@ -101,8 +101,8 @@ def test_the_effective_size_of_k_equal_weights_is_k():
 
 def test_weights_of_long_episodes_neither_underflow_nor_overflow():
     for r in (1e-3, 1e3):  # products of 1e-1200 and 1e1200
-        found = quick(sequence_value, [[0.0] * 399 + [1.0]] * 6, [[r] * 400] * 6)
-        assert found.value.mean == pytest.approx(1.0)
+        estimate = quick(sequence_value, [[0.0] * 399 + [1.0]] * 6, [[r] * 400] * 6)
+        assert estimate.value.mean == pytest.approx(1.0)
 
 
 def test_zero_weights_are_refused():
@@ -112,9 +112,9 @@ def test_zero_weights_are_refused():
 
 def test_interval_of_the_behavior_policy_equals_the_mean_interval():
     earned = np.random.default_rng(0).normal(size=40)
-    found = sequence_value(earned[:, None], np.ones((40, 1)), resamples=20_000)
+    estimate = sequence_value(earned[:, None], np.ones((40, 1)), resamples=20_000)
     plain = mean_interval(earned)
-    assert (found.value.low, found.value.high) == pytest.approx((plain.low, plain.high), abs=0.02)
+    assert (estimate.value.low, estimate.value.high) == pytest.approx((plain.low, plain.high), abs=0.02)
 
 
 def play(rng, n, behavior, target, means):
@@ -138,8 +138,8 @@ def test_the_interval_covers_the_true_value():
     covered = 0
     for run in range(200):
         rewards, ratios = play(np.random.default_rng(run), 80, behavior, target, means)
-        found = sequence_value(rewards, ratios, resamples=400, seed=run)
-        covered += found.value.low <= truth <= found.value.high
+        estimate = sequence_value(rewards, ratios, resamples=400, seed=run)
+        covered += estimate.value.low <= truth <= estimate.value.high
     assert covered >= 182  # 190 expected; a fair 95 % interval falls below once in 200 times
     rewards, ratios = play(np.random.default_rng(0), 20_000, behavior, target, means)
     assert sequence_value(rewards, ratios, resamples=10).value.mean == pytest.approx(truth, abs=0.02)

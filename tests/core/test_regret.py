@@ -1,4 +1,4 @@
-"""Regret on a bandit whose means are known: what each rule of exploration promises, on the estimator itself.
+"""Regret of the exploration rules on a bandit with known means, measured on the estimator itself.
 
 Regret of T rounds that grows like T^e has `R(T) / R(T/4) = 4^e`; sublinear means e < 1. Means over seeded runs.
 """
@@ -26,7 +26,7 @@ def run(estimator, seed, rounds, *, selection):
     for t in range(rounds):
         tried = counts > 0
         means = totals[tried] / counts[tried]
-        got = estimator.estimate(
+        estimate = estimator.estimate(
             Sums(counts, counts, totals, squares),
             rows=np.where(tried, np.arange(5), -1),
             base_probs=np.full(5, 0.2),
@@ -34,10 +34,10 @@ def run(estimator, seed, rounds, *, selection):
             rng=rng,
         )
         if selection == "argmax":
-            arm = int(np.argmax(got.advantages))
+            arm = int(np.argmax(estimate.advantages))
             lost[t] = MEANS.max() - MEANS[arm]
         else:
-            p = np.exp(modulate(PRIOR, got.advantages, BETA))
+            p = np.exp(modulate(PRIOR, estimate.advantages, BETA))
             arm = sample_index(p, rng)
             lost[t] = best - kl_objective(p, true, PRIOR, BETA)
         reward = rng.normal(MEANS[arm], NOISE_SD)

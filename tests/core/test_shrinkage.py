@@ -67,7 +67,7 @@ def test_scatter_variance_subtracts_noise_down_to_a_floor():
 
 @pytest.mark.parametrize(("noise_sd", "scatter_sd", "n"), [(0.2, 1.0, 3), (1.0, 1.0, 3), (3.0, 1.0, 8), (3.0, 1.0, 30)])
 def test_derived_kappa_recovers_the_simulated_variance_ratio(noise_sd, scatter_sd, n):
-    """Under values N(0, t2) and returns N(value, s2), from what was observed alone."""
+    """Values are N(0, t2) and returns N(value, s2); kappa is derived from the observed returns alone."""
     rng = np.random.default_rng(5)
     cells = {(0, a): (rng.normal(0, scatter_sd) + rng.normal(0, noise_sd, n)).tolist() for a in range(2000)}
     seen = summed(cells, 2000)
@@ -96,9 +96,9 @@ def test_derived_kappa_of_a_memory_has_nearly_optimal_squared_error(noise, n):
         policy = JitRL(memory, kappa=kappa, threshold=1.0, scale="none", min_neighbors=1)
         squared = []
         for s in range(150):
-            got = policy.decide(f"state {s} of many {s}", names, seed=0)
+            decision = policy.decide(f"state {s} of many {s}", names, seed=0)
             true = values[s] - values[s].mean()
-            squared.append([(got.advantages[f"act {a}"] - true[a]) ** 2 for a in range(4)])
+            squared.append([(decision.advantages[f"act {a}"] - true[a]) ** 2 for a in range(4)])
         return float(np.mean(squared))
 
     with Memory.open(":memory:", gamma=0.0) as memory:
@@ -111,7 +111,7 @@ def test_derived_kappa_of_a_memory_has_nearly_optimal_squared_error(noise, n):
 @pytest.mark.parametrize("noise_sd", [0.1, 1.0, 4.0])
 @pytest.mark.parametrize("n", [1, 2, 5])
 def test_derived_kappa_has_the_least_squared_error(noise_sd, n):
-    """It is the posterior mean's, which has the least mean squared error: below fixed constants on either side."""
+    """The posterior mean has the least mean squared error: less than fixed constants on either side of kappa."""
     rng = np.random.default_rng(11)
     values = rng.normal(0.0, 1.0, 4000)
     means = values + rng.normal(0.0, noise_sd / math.sqrt(n), 4000)
@@ -143,7 +143,7 @@ def test_additive_values_minimise_their_objective(table, kappa):
     """No perturbation of effects (levels at their optimum) does better."""
     table, n_actions = relabelled(table)
     seen = summed(table, n_actions)
-    got = additive_values(seen, kappa, noise=1.0)
+    estimated = additive_values(seen, kappa, noise=1.0)
     n_states = 1 + max(s for s, _ in table)
 
     def objective(effects):
@@ -155,7 +155,7 @@ def test_additive_values_minimise_their_objective(table, kappa):
             total += math.fsum(len(g) * (math.fsum(g) / len(g) - level - effects[a]) ** 2 for a, g in cells)
         return total
 
-    effects = got.q - got.q.mean()
+    effects = estimated.q - estimated.q.mean()
     effects -= effects.mean()  # with kappa > 0 the best effects sum to 0
     best = objective(effects)
     rng = np.random.default_rng(0)
@@ -197,7 +197,7 @@ def test_additive_values_need_sums_by_state():
 
 
 def coverage(*, states, visits, n_actions=4, level_sd=1.0, effect_sd=1.0, noise_sd=0.3, even=False, levels="shared"):
-    """How often intervals hold the true advantage, and how often they leave 0 out.
+    """The shares of intervals that contain the true advantage, and of intervals that exclude 0.
 
     Returns are level + effect + noise in 120 neighbourhoods; the spread is that of the namespace of all of them.
     """
@@ -216,7 +216,7 @@ def coverage(*, states, visits, n_actions=4, level_sd=1.0, effect_sd=1.0, noise_
     held, clear = [], []
     for effects, seen in worlds:
         tried = np.isin(np.arange(n_actions), seen.cells.actions)
-        got = estimator.estimate(
+        estimate = estimator.estimate(
             seen,
             rows=np.where(tried, np.arange(n_actions), -1),
             base_probs=np.full(n_actions, 1 / n_actions),
@@ -224,8 +224,8 @@ def coverage(*, states, visits, n_actions=4, level_sd=1.0, effect_sd=1.0, noise_
             rng=rng,
         )
         true = effects - effects[tried].mean()
-        held += ((got.low <= true) & (true <= got.high))[tried].tolist()
-        clear += ((got.low > 0) | (got.high < 0))[tried].tolist()
+        held += ((estimate.low <= true) & (true <= estimate.high))[tried].tolist()
+        clear += ((estimate.low > 0) | (estimate.high < 0))[tried].tolist()
     return np.mean(held), np.mean(clear)
 
 
@@ -246,13 +246,13 @@ def coverage(*, states, visits, n_actions=4, level_sd=1.0, effect_sd=1.0, noise_
     ids=str,
 )
 def test_intervals_have_nominal_coverage(levels, case):
-    """Also where similar states differ in worth, and are visited by different actions."""
+    """The cases include similar states of different worth, at which different actions were taken."""
     held, _ = coverage(**case, levels=levels)
     assert held > 0.93
 
 
 def test_intervals_undercover_slightly_with_much_noise_and_uneven_visits():
-    """Noise nine times the scatter: the scatter itself is hardly known. A limit, written down."""
+    """With noise of nine times the scatter, the estimate of the scatter is imprecise: a known limit."""
     held, _ = coverage(states=1, visits=40, level_sd=0.0, noise_sd=3.0)
     assert 0.87 < held < 0.93
 
@@ -276,10 +276,10 @@ def test_level_variance_recovers_the_simulated_variance():
 
 def test_action_without_a_shared_state_is_not_estimable_at_kappa_zero():
     seen = summed({(0, 0): [5.0, 5.1], (0, 1): [4.0, 4.1], (1, 2): [1.0, 1.1]}, 3)
-    got = AdvantageEstimator("neighbors", "none", kappa=0.0, levels="own").estimate(
+    estimate = AdvantageEstimator("neighbors", "none", kappa=0.0, levels="own").estimate(
         seen, rows=np.arange(3), base_probs=np.full(3, 1 / 3), spread=1.0, rng=np.random.default_rng(0)
     )
-    assert np.isinf(got.high).all()  # V holds all three, so no advantage can be told
+    assert np.isinf(estimate.high).all()  # V holds all three, so no advantage can be told
     alone = summed({(0, 0): [5.0, 5.1], (0, 1): [4.0, 4.1]}, 2)
     known = AdvantageEstimator("neighbors", "none", kappa=0.0, levels="own").estimate(
         alone, rows=np.arange(2), base_probs=np.full(2, 0.5), spread=1.0, rng=np.random.default_rng(0)

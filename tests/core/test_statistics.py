@@ -33,8 +33,8 @@ QUANTILES = {
 
 @pytest.mark.parametrize("degrees", QUANTILES)
 def test_t_quantiles_match_the_tables(degrees):
-    got = [t_quantile(p, degrees) for p in PROBABILITIES]
-    assert got == pytest.approx(QUANTILES[degrees], abs=6e-5)
+    quantiles = [t_quantile(p, degrees) for p in PROBABILITIES]
+    assert quantiles == pytest.approx(QUANTILES[degrees], abs=6e-5)
 
 
 @pytest.mark.parametrize("degrees", [1, 2, 3, 4, 7, 12, 30])
@@ -89,21 +89,21 @@ def interval(values, **arguments):
 @PROPERTY
 @given(small)
 def test_interval_of_fewer_than_ten_values_is_students(values):
-    got = interval(values)
+    students = interval(values)
     half = t_quantile(0.975, len(values) - 1) * statistics.stdev(values) / math.sqrt(len(values))
-    assert (got.method, got.n, got.level) == ("t", len(values), 0.95)
-    assert got.mean == pytest.approx(statistics.fmean(values), abs=1e-9)
-    assert got.low == pytest.approx(statistics.fmean(values) - half, abs=1e-6)
-    assert got.high == pytest.approx(statistics.fmean(values) + half, abs=1e-6)
+    assert (students.method, students.n, students.level) == ("t", len(values), 0.95)
+    assert students.mean == pytest.approx(statistics.fmean(values), abs=1e-9)
+    assert students.low == pytest.approx(statistics.fmean(values) - half, abs=1e-6)
+    assert students.high == pytest.approx(statistics.fmean(values) + half, abs=1e-6)
 
 
 @PROPERTY
 @given(large, st.integers(0, 1000))
 def test_interval_of_ten_or_more_values_is_a_bootstrap_within_the_data(values, seed):
-    got = interval(values, seed=seed)
-    assert (got.method, got.n) == ("bootstrap", len(values))
+    bootstrap = interval(values, seed=seed)
+    assert (bootstrap.method, bootstrap.n) == ("bootstrap", len(values))
     # A resampled mean never leaves the data.
-    assert min(values) - 1e-9 <= got.low <= got.high <= max(values) + 1e-9
+    assert min(values) - 1e-9 <= bootstrap.low <= bootstrap.high <= max(values) + 1e-9
 
 
 @PROPERTY
@@ -135,8 +135,8 @@ def test_higher_level_gives_a_wider_interval(values):
 
 @pytest.mark.parametrize("n", [2, 9, 10, 30])
 def test_interval_of_equal_values_has_width_zero(n):
-    got = interval([3.25] * n)
-    assert (got.mean, got.low, got.high) == (3.25, 3.25, 3.25)
+    result = interval([3.25] * n)
+    assert (result.mean, result.low, result.high) == (3.25, 3.25, 3.25)
 
 
 @pytest.mark.parametrize("n", [5, 10, 20])
@@ -154,11 +154,13 @@ def test_the_bootstrap_is_wider_than_plain_percentiles():
     values = np.random.default_rng(3).normal(size=10)
     means = values[np.random.default_rng(9).integers(0, 10, size=(20_000, 10))].mean(axis=1)
     plain = np.quantile(means, [0.025, 0.975])
-    got = mean_interval(values)
-    assert got.low < plain[0]
-    assert got.high > plain[1]
+    bootstrap = mean_interval(values)
+    assert bootstrap.low < plain[0]
+    assert bootstrap.high > plain[1]
     # Hesterberg's factor: the half widths grow from z * sqrt((n-1)/n) to t standard errors, by 1.217 at n = 10.
-    assert (got.high - got.low) / (plain[1] - plain[0]) == pytest.approx(2.2622 / 1.96 * math.sqrt(10 / 9), rel=0.05)
+    assert (bootstrap.high - bootstrap.low) / (plain[1] - plain[0]) == pytest.approx(
+        2.2622 / 1.96 * math.sqrt(10 / 9), rel=0.05
+    )
 
 
 @pytest.mark.parametrize(
@@ -281,26 +283,26 @@ def test_spread_of_an_empty_histogram_is_zero():
 
 def test_difference_interval_equals_a_hand_computed_welch_interval():
     # Means 3 and 1; 4/3 + 5/24 = 37/24; degrees (37/24)^2 / ((4/3)^2/2 + (5/24)^2/3) = 2.63, rounded down to 2.
-    found = difference_interval([1.0, 3.0, 5.0], [0.0, 0.5, 1.5, 2.0])
+    difference = difference_interval([1.0, 3.0, 5.0], [0.0, 0.5, 1.5, 2.0])
     variance = 4 / 3 + np.var([0.0, 0.5, 1.5, 2.0], ddof=1) / 4
-    assert found.mean == 2.0
-    assert found.n == 3
-    assert found.high - found.mean == pytest.approx(4.302653 * math.sqrt(variance))  # t(0.975, 2 degrees)
-    assert found.low + found.high == pytest.approx(4.0)
+    assert difference.mean == 2.0
+    assert difference.n == 3
+    assert difference.high - difference.mean == pytest.approx(4.302653 * math.sqrt(variance))  # t(0.975, 2 degrees)
+    assert difference.low + difference.high == pytest.approx(4.0)
 
 
 def test_difference_interval_has_nominal_coverage():
     rng = np.random.default_rng(1)
     covered = 0
     for _ in range(400):
-        found = difference_interval(rng.normal(1.0, 3.0, 6), rng.normal(0.0, 1.0, 15))
-        covered += found.low <= 1.0 <= found.high
+        difference = difference_interval(rng.normal(1.0, 3.0, 6), rng.normal(0.0, 1.0, 15))
+        covered += difference.low <= 1.0 <= difference.high
     assert covered >= 368  # 380 expected, one in 200 fair runs is below
 
 
 def test_difference_interval_of_equal_groups_is_zero():
-    found = difference_interval([2.0, 2.0], [2.0, 2.0])
-    assert (found.low, found.mean, found.high) == (0.0, 0.0, 0.0)
+    difference = difference_interval([2.0, 2.0], [2.0, 2.0])
+    assert (difference.low, difference.mean, difference.high) == (0.0, 0.0, 0.0)
 
 
 def test_permutation_p_value_is_the_share_of_divisions_as_extreme():
@@ -329,10 +331,10 @@ def test_permutation_p_value_keeps_its_level():
 
 def test_permutation_test_detects_a_shift():
     rng = np.random.default_rng(3)
-    found = [
+    p_values = [
         permutation_p_value(rng.normal(1, 1, 20), rng.normal(0, 1, 20), permutations=499, seed=i) for i in range(60)
     ]
-    assert sum(p <= 0.05 for p in found) >= 42  # the power is 0.87
+    assert sum(p <= 0.05 for p in p_values) >= 42  # the power is 0.87
 
 
 def test_p_value_of_equal_values_is_one():

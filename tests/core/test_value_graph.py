@@ -21,7 +21,7 @@ SIDES = {"north": ("west", "east"), "east": ("north", "south"), "south": ("east"
 
 
 def tables(rows, *, slip=0.0, step_cost=0.0):
-    """The grid's rules, written down again: (state, action, reward, next state or None, probability)."""
+    """A second implementation of the grid's rules: (state, action, reward, next state or None, probability)."""
     marks = {(r, c): mark for r, row in enumerate(rows) for c, mark in enumerate(row) if mark != "#"}
     for cell, mark in marks.items():
         for action, (down, right) in MOVES.items():
@@ -118,11 +118,11 @@ def uniform_play(layout, rng, n_episodes):
 
 
 def test_values_of_sampled_play_converge_to_the_optimum():
-    """The error at the start shrinks about like one over the square root of the play."""
+    """The error at the start falls about like one over the square root of the number of episodes."""
     layout, gamma, beta = LAYOUTS[0], 0.9, 4.0
     exact = Grid(**layout).exact_kl_values(gamma, beta).v["cell:0,0 open:east,south"]
     errors = {20: [], 500: []}
-    for n_episodes, found in errors.items():
+    for n_episodes, sizes in errors.items():
         for seed in range(6):
             seen, cells = list(uniform_play(layout, np.random.default_rng(seed), n_episodes)), {}
             number = [cells.setdefault(s, len(cells)) for s, *_ in seen]
@@ -134,7 +134,7 @@ def test_values_of_sampled_play_converge_to_the_optimum():
                 [TERMINAL if row[3] is None else cells.get(row[3], UNKNOWN) for row in seen],
             )
             graph.converge()
-            found.append(abs(graph.v([0])[0] - exact))
+            sizes.append(abs(graph.v([0])[0] - exact))
     assert np.mean(errors[500]) < 0.5 * np.mean(errors[20])
     assert np.mean(errors[500]) < 0.05
 
@@ -183,8 +183,8 @@ def filled(rows, gamma, beta, **options):
 
 def agree(graph, q, v, tolerance=3e-6):
     assert graph.v(list(v)).tolist() == pytest.approx(list(v.values()), abs=tolerance)
-    found = graph.q([s for s, _ in q], [a for _, a in q])
-    assert found.tolist() == pytest.approx(list(q.values()), abs=tolerance)
+    values = graph.q([s for s, _ in q], [a for _, a in q])
+    assert values.tolist() == pytest.approx(list(q.values()), abs=tolerance)
 
 
 @PROPERTY
@@ -214,16 +214,16 @@ def test_values_after_clearing_and_adding_equal_the_definition(old, new, seed):
     rng = np.random.default_rng(seed)
     graph = filled(old, 0.8, 2.0)
     graph.converge(200)
-    gone = {(s, a) for s, a, _, _ in old if rng.random() < 0.5}
-    graph.clear([s for s, _ in gone], [a for _, a in gone])
-    left = [row for row in old if row[:2] not in gone]
-    q, v = by_definition(left, 0.8, 2.0) if left else ({}, {})
+    cleared = {(s, a) for s, a, _, _ in old if rng.random() < 0.5}
+    graph.clear([s for s, _ in cleared], [a for _, a in cleared])
+    remaining = [row for row in old if row[:2] not in cleared]
+    q, v = by_definition(remaining, 0.8, 2.0) if remaining else ({}, {})
     graph.converge()
     agree(graph, q, v)
-    assert np.isnan(graph.q([s for s, _ in gone], [a for _, a in gone])).all()
+    assert np.isnan(graph.q([s for s, _ in cleared], [a for _, a in cleared])).all()
     graph.add(*(list(column) for column in zip(*new, strict=True)))
     graph.converge()
-    agree(graph, *by_definition([*left, *new], 0.8, 2.0))
+    agree(graph, *by_definition([*remaining, *new], 0.8, 2.0))
 
 
 @PROPERTY
@@ -253,7 +253,7 @@ def test_values_from_below_increase_monotonically(rows):
 
 
 def test_backup_of_all_states_contracts_by_gamma():
-    """Two graphs that differ in what they start from differ less, by gamma, after every state was backed up once."""
+    """The distance to the fixed point shrinks by gamma after each state was backed up once."""
     rng = np.random.default_rng(1)
     transition = rng.dirichlet(np.ones(5), size=(5, 3))
     rewards = rng.normal(size=(5, 3))
@@ -277,7 +277,7 @@ def test_backup_of_all_states_contracts_by_gamma():
 
 
 def test_shared_state_combines_two_episodes():
-    """a -> b -> nothing, and c -> b -> 1: going from a to b is worth what b came to be worth."""
+    """a -> b -> 0 and c -> b -> 1: the step from a to b has the discounted value of the best action at b."""
     graph = ValueGraph(gamma=0.5, beta=1e6)
     graph.add([0, 1], [0, 0], [0.0, 0.0], [1, TERMINAL])
     graph.add([2, 1], [0, 1], [0.0, 1.0], [1, TERMINAL])
@@ -312,7 +312,7 @@ def test_tiny_prior_of_the_best_action_does_not_overflow():
 
 
 def test_truncated_step_has_the_value_of_observed_successors():
-    """What follows a cut-off step is what followed the others of its kind; a terminated one has nothing beyond."""
+    """A truncated step takes the mean over observed successors of its action; a terminated step adds value 0."""
     graph = ValueGraph(gamma=0.5, beta=1.0)
     graph.add([0, 0, 1], [0, 0, 0], [0.0, 0.0, 1.0], [1, UNKNOWN, TERMINAL])
     graph.add([2, 2], [0, 0], [0.0, 0.0], [1, TERMINAL])
@@ -350,7 +350,7 @@ def test_repeated_transitions_use_no_memory():
 
 
 def test_a_budget_bounds_the_work():
-    """A chain of 5,000 states, and news at its end: one call does a part, and later ones the rest."""
+    """A chain of 5,000 states with a new reward at its end: one call updates a part, later calls the rest."""
     n = 5000
     graph = ValueGraph(gamma=0.999, beta=1.0)
     graph.add(range(n), [0] * n, [0.0] * n, [*range(1, n), TERMINAL])

@@ -55,9 +55,9 @@ def test_advantages_equal_jitrl_under_a_uniform_prior(memory, preset):
     learn(memory, MIXED)
     advice = Advisor(memory, preset=preset, k=100).advise(STATE, list(MIXED))
     decision = JitRL.preset(preset, memory, k=100, exploration=None).decide(STATE, dict.fromkeys(MIXED, 0.0), seed=0)
-    told = (*advice.prefer, *advice.avoid)
-    assert told
-    for advised in told:
+    lines = (*advice.prefer, *advice.avoid)
+    assert lines
+    for advised in lines:
         assert advised.advantage == pytest.approx(decision.advantages[advised.action], abs=1e-12)
         assert advised.mean_return == pytest.approx(decision.values[advised.action], abs=1e-12)
         assert advised.interval[0] <= advised.advantage <= advised.interval[1]
@@ -166,8 +166,8 @@ def test_append_to_extends_only_the_last_user_message(memory):
         Message("user", "last"),
         Message("assistant", "I will"),
     ]
-    told = advice.append_to(messages)
-    assert told == (*messages[:3], Message("user", f"last\n\n{advice.text}"), messages[4])
+    extended = advice.append_to(messages)
+    assert extended == (*messages[:3], Message("user", f"last\n\n{advice.text}"), messages[4])
     with pytest.raises(InputError, match="user"):
         advice.append_to([Message("system", "s")])
 

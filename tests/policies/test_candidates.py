@@ -18,7 +18,7 @@ PROPERTY = settings(max_examples=40, deadline=None, derandomize=True)
 
 @pytest.fixture
 def memory():
-    """At the cart someone also danced and sang; the model proposes neither."""
+    """A memory with the model's proposals `pay` and `back` at the cart, and with `Dance (now)` and `sing`."""
     with Memory.open(":memory:") as opened:
         for action, reward in [("pay", 1.0), ("back", 0.0), ("Dance (now)", 2.0), ("sing", -1.0), ("sing", -2.0)]:
             opened.add(Episode("t", [Step(CART, action, reward)]))
@@ -147,23 +147,23 @@ def test_two_spellings_of_one_action_are_refused(memory, candidates, admissible)
 def test_candidates_and_masses_equal_their_definition(outcomes, proposed, admissible, mass):
     with Memory.open(":memory:") as memory:
         memory.add_many([Episode("t", [Step(CART, action, reward)]) for action, reward in outcomes])
-        kept = [a for a in proposed if a in admissible]
+        retained = [a for a in proposed if a in admissible]
         added = {a for a, _ in outcomes if a in admissible and a not in proposed}
         policy = JitRL(memory, memory_prior=mass)
-        if not kept and not added:
+        if not retained and not added:
             with pytest.raises(InputError):
                 policy.decide(CART, proposed, admissible=admissible)
             return
         decision = policy.decide(CART, proposed, admissible=admissible, seed=0)
-    assert set(decision.probs) == {*kept, *added}
+    assert set(decision.probs) == {*retained, *added}
     assert set(decision.memory_only) == added
     assert set(decision.dropped) == set(proposed) - admissible
-    total = sum(math.exp(proposed[a]) for a in kept)
+    total = sum(math.exp(proposed[a]) for a in retained)
     rest = 1.0 - mass if added else 1.0
-    for action in kept:
+    for action in retained:
         assert decision.base_probs[action] == pytest.approx(rest * math.exp(proposed[action]) / total)
     for action in added:
-        assert decision.base_probs[action] == pytest.approx((mass if kept else 1.0) / len(added))
+        assert decision.base_probs[action] == pytest.approx((mass if retained else 1.0) / len(added))
 
 
 def test_the_base_policy_samples_or_takes_its_most_likely_action():

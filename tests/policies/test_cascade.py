@@ -20,13 +20,13 @@ STATE, TASK, ACTIONS = "a kitchen with a fridge", "eat", ["open fridge", "wait"]
 
 
 class Scripted:
-    """A reader with a policy of its own; it counts how often it was asked."""
+    """A reader with a policy of its own; it counts its calls."""
 
     def __init__(self, name, probs, cost_usd=0.01, error=None):
-        self.name, self.probs, self.cost_usd, self.error, self.asked = name, probs, cost_usd, error, 0
+        self.name, self.probs, self.cost_usd, self.error, self.n_calls = name, probs, cost_usd, error, 0
 
     async def read(self, state, task, candidates):
-        self.asked += 1
+        self.n_calls += 1
         if self.error:
             raise self.error
         logprobs = {c: math.log(p) for c, p in zip(candidates, self.probs, strict=True)}
@@ -87,7 +87,7 @@ def test_low_sample_agreement_calls_the_teacher(probs, settings_, decider):
     cascade = CascadeReader(student, teacher, **settings_)
     reading = read(cascade)
     assert reading.prior.decided_by == decider
-    assert teacher.asked == (decider == "teacher")
+    assert teacher.n_calls == (decider == "teacher")
     assert reading.prior.model == {"student": "small", "teacher": "large"}[decider]
     assert reading.prior.method.startswith(f"cascade, {decider}: {reading.prior.reason}")
     assert list(map(math.exp, reading.prior.values())) == pytest.approx(probs if decider == "student" else (0.95, 0.05))
@@ -124,7 +124,7 @@ def test_single_candidate_is_decided_by_the_student():
     student, teacher = pair((1.0,))
     with Memory.open(":memory:") as memory:
         reading = read(CascadeReader(student, teacher, min_evidence=3, memory=memory), ["wait"])
-    assert (reading.prior.decided_by, teacher.asked) == ("student", 0)
+    assert (reading.prior.decided_by, teacher.n_calls) == ("student", 0)
 
 
 def test_with_little_evidence_only_the_teacher_is_called():
@@ -132,7 +132,7 @@ def test_with_little_evidence_only_the_teacher_is_called():
     with Memory.open(":memory:") as memory:
         cascade = CascadeReader(student, teacher, min_evidence=2.5, memory=memory, threshold=0.5)
         reading = read(cascade)
-        assert (reading.prior.decided_by, student.asked, reading.prior.evidence, reading.prior.agreement) == (
+        assert (reading.prior.decided_by, student.n_calls, reading.prior.evidence, reading.prior.agreement) == (
             "teacher",
             0,
             0.0,
@@ -184,7 +184,7 @@ def test_student_replaces_a_failed_teacher_on_request(min_evidence):
     with Memory.open(":memory:") as memory:
         cascade = CascadeReader(student, teacher, on_teacher_error="student", min_evidence=min_evidence, memory=memory)
         reading = read(cascade)
-    assert (reading.prior.decided_by, reading.prior.model, student.asked) == ("student", "small", 1)
+    assert (reading.prior.decided_by, reading.prior.model, student.n_calls) == ("student", "small", 1)
     assert "large failed: ModelUnavailableError" in reading.prior.method
     assert reading.usage == Usage(1, cost_usd=None) + student_usage()
     assert cascade.tally.failures == 1

@@ -1,4 +1,4 @@
-"""A decision is readable: `explain()` shows every number that led to it, for any text."""
+"""`explain()` of a decision: every number that entered it, readable for any text."""
 
 from __future__ import annotations
 
@@ -114,7 +114,7 @@ def test_reason_reports_evidence_on_a_single_candidate(memory, settings):
 
 
 def test_stored_non_candidates_count_in_the_seed_baseline(memory):
-    """In the `seed` rule V is the mean of all neighbours, those included that are no candidates now."""
+    """In the `seed` rule V is the mean over all neighbours, non-candidates included."""
     remember(memory, ("pay", -1.0), ("pay", -1.0), ("sing", 1.0))
     decision = JitRL.preset("seed", memory).decide(CART, EVEN, seed=0)
     assert decision.advantages["pay"] == pytest.approx(-1.0 + 1 / 3)

@@ -1,4 +1,4 @@
-"""Examples found by meaning: without common words, never erased ones, and with one embedding per text."""
+"""Recall by embeddings: texts without common words, no erased episodes, one embedding for each text."""
 
 from dataclasses import replace
 
@@ -15,7 +15,7 @@ from seasoned.policies.examples.vector_recall import VectorRecall
 from seasoned.types import RecallQuery
 
 MEANS = {"sofa": 0, "couch": 0, "furniture": 0, "lorry": 1, "truck": 1, "noise": 2}
-"""Words of one number mean the same."""
+"""Words with equal numbers are synonyms."""
 
 
 def meaning(text):
@@ -44,8 +44,8 @@ def memory():
 
 
 def best(memory, recall=None, goal="couch"):
-    found = Examples(memory, recall=recall, k=1).retrieve(ExampleQuery(goal, observation=goal))
-    return [(one.episode_id, round(one.similarity, 3)) for one in found]
+    retrieved = Examples(memory, recall=recall, k=1).retrieve(ExampleQuery(goal, observation=goal))
+    return [(one.episode_id, round(one.similarity, 3)) for one in retrieved]
 
 
 def test_vector_recall_returns_texts_without_common_words(memory):
@@ -60,10 +60,10 @@ def test_similarity_is_the_cosine_clipped_at_zero(memory):
         return {"sofa": [1.0, 0.0], "lorry": [-1.0, 1.0], "noise": [0.6, 0.8]}.get(text, [1.0, 0.0])
 
     source = VectorRecall(memory, ScriptedEmbedder(signed, 2))
-    found = source.recall(RecallQuery({"goal": "couch", "plan": "any"})).moments
-    near = {moment.place[0]: moment.similarities["goal"] for moment in found}
+    moments = source.recall(RecallQuery({"goal": "couch", "plan": "any"})).moments
+    near = {moment.place[0]: moment.similarities["goal"] for moment in moments}
     assert near == pytest.approx({"e0": 1.0, "e2": 0.6}, abs=1e-6)  # e1 lies the other way: nothing leads to it
-    assert {moment.similarities["plan"] for moment in found} == {0.0}  # none has a plan
+    assert {moment.similarities["plan"] for moment in moments} == {0.0}  # none has a plan
     [away] = [
         one
         for one in source.recall(RecallQuery({"goal": "couch", "observation": "lorry"})).moments
@@ -121,8 +121,8 @@ def test_erased_and_excluded_episodes_are_never_recalled(memory):
     memory.quarantine(Selection(episode="e0"), "poisoned")
     places = {moment.place[0] for moment in source.recall(RecallQuery({"goal": "couch"})).moments}
     assert not places & {"e0", "mine", "broken"}
-    left = source.recall(RecallQuery({"goal": "truck"}, exclude_task="lorry")).moments
-    assert [moment.experience.task for moment in left] == ["noise"]
+    remaining = source.recall(RecallQuery({"goal": "truck"}, exclude_task="lorry")).moments
+    assert [moment.experience.task for moment in remaining] == ["noise"]
 
 
 def test_quarantined_texts_do_not_fill_the_pool(memory):
@@ -141,21 +141,21 @@ def test_quarantined_and_excluded_texts_cost_no_statements(memory):
     memory.add(Episode("bad again", [Step("couch y", "z", 1.0)], "bad", model="bad"))
     source = VectorRecall(memory, ScriptedEmbedder(lambda text: [1.0, 0.2 if text == "sofa" else 0.1], 2))
 
-    def asked(**options):
+    def recall_traced(**options):
         with memory.session.store.trace() as statements:
-            found = source.recall(RecallQuery({"observation": "furniture"}, pool=1, **options)).moments
-        return len(statements), {moment.place[0] for moment in found}
+            moments = source.recall(RecallQuery({"observation": "furniture"}, pool=1, **options)).moments
+        return len(statements), {moment.place[0] for moment in moments}
 
-    asked()  # takes all in
-    most, found = asked()
-    assert len(found) == 8
+    recall_traced()  # takes all in
+    limit, places = recall_traced()
+    assert len(places) == 8
     memory.quarantine(Selection(model="bad"), "poisoned")
-    asked()
-    n_statements, found = asked(exclude_task="same")
-    assert found == {"both", "e0", "e1", "e2"}
-    assert n_statements <= most
+    recall_traced()
+    n_statements, places = recall_traced(exclude_task="same")
+    assert places == {"both", "e0", "e1", "e2"}
+    assert n_statements <= limit
     memory.release(memory.quarantines()[0].id)
-    assert "bad" in asked(exclude_task="same")[1]
+    assert "bad" in recall_traced(exclude_task="same")[1]
 
 
 def test_later_plan_is_recalled_behind_many_quarantined_plans(memory):
@@ -247,7 +247,7 @@ def test_the_embedder_gets_redacted_texts():
     with Memory.open(":memory:", redact=lambda text: text.replace("4111", "****")) as memory:
         memory.add(Episode("pay", [Step("card 4111", "pay", 1.0)]))
         by_meaning = VectorRecall(memory, ScriptedEmbedder(spying, 8))
-        [found] = Examples(memory, recall=by_meaning).retrieve(ExampleQuery("pay 4111", observation="card 4111"))
-    assert found.state == "card ****"
+        [example] = Examples(memory, recall=by_meaning).retrieve(ExampleQuery("pay 4111", observation="card 4111"))
+    assert example.state == "card ****"
     assert read
     assert not any("4111" in text for text in read)

@@ -26,10 +26,10 @@ def memory():
 def play(memory, id_, reward, shown=(), *, action="act", state=STATE, task="t"):
     memory.add(Episode(task, [Step(state, action, reward)], id_))
     if shown:
-        told(memory, id_, shown)
+        note_shown(memory, id_, shown)
 
 
-def told(memory, id_, shown, purpose="act"):
+def note_shown(memory, id_, shown, purpose="act"):
     body = {"examples": [[of, 0] for of in shown], "mode": "prompt", "purpose": purpose}
     return memory.note(id_, "shown", body, step=0)
 
@@ -39,7 +39,7 @@ def by_id(standings):
 
 
 def harmful(memory, n=12):
-    """`good` and `bad` both worked once; where `bad` was shown, things went wrong."""
+    """`good` and `bad` both succeeded once; the steps that were shown `bad` failed."""
     play(memory, "good", 1.0, action="pay")
     play(memory, "bad", 1.0, action="pay with points")
     for number in range(n):
@@ -69,10 +69,10 @@ def test_example_values_equal_their_definition(memory):
     observed = observed_impressions(np.array(which), np.array(episodes), weight * np.array(shares), advantages, 2)
     observed = observed.with_own([advantage("e0"), advantage("e1")], weight)
     worth = posterior_worth(observed, derived_shrinkage(observed))
-    found = by_id(Examples(memory).values())
-    assert set(found) == {"e0", "e1"}
+    standings = by_id(Examples(memory).values())
+    assert set(standings) == {"e0", "e1"}
     for row, id_ in enumerate(("e0", "e1")):
-        one = found[id_]
+        one = standings[id_]
         assert (one.value, one.low, one.high) == pytest.approx((worth.values[row], worth.low[row], worth.high[row]))
         assert (one.return_, one.n_shown) == (rewards[id_], 2)
         assert one.n_observed == pytest.approx(observed.counts[row])
@@ -82,13 +82,13 @@ def test_credit_of_a_step_is_shared_by_its_shown_examples(memory):
     play(memory, "e0", 1.0)
     play(memory, "e1", 1.0)
     play(memory, "s0", 1.0, ["e0"])
-    told(memory, "s0", ["e1", "e0"], purpose="reason")
+    note_shown(memory, "s0", ["e1", "e0"], purpose="reason")
     play(memory, "s1", 0.0, ["e0"])
-    found = by_id(Examples(memory).values())
-    assert {id_: one.n_shown for id_, one in found.items()} == {"e0": 2, "e1": 1}
+    standings = by_id(Examples(memory).values())
+    assert {id_: one.n_shown for id_, one in standings.items()} == {"e0": 2, "e1": 1}
     # Of e0's credit, half a share is of s0 and one of s1: (1/2 + 1)^2 / (1/4 + 1) episodes, and its own outcome, which
     # is beside three others.
-    assert found["e0"].n_observed == pytest.approx(1.5**2 / 1.25 + 3 / 4)
+    assert standings["e0"].n_observed == pytest.approx(1.5**2 / 1.25 + 3 / 4)
 
 
 def test_harmful_example_ranks_last_despite_its_success(memory):
@@ -110,10 +110,10 @@ def test_example_without_effect_remains_a_model_and_a_harmful_one_does_not(memor
     idle, bad = (by_id(examples.values())[id_] for id_ in ("idle", "bad"))
     assert idle.value < 0.0 < idle.high
     assert bad.high < 0.0
-    found = [example.action for example in examples.retrieve(ExampleQuery("t", observation=STATE))]
-    assert "wait" in found
-    assert found.index("pay") < found.index("wait")
-    assert "pay with points" not in found
+    retrieved = [example.action for example in examples.retrieve(ExampleQuery("t", observation=STATE))]
+    assert "wait" in retrieved
+    assert retrieved.index("pay") < retrieved.index("wait")
+    assert "pay with points" not in retrieved
 
 
 def test_late_feedback_changes_the_value(memory):
@@ -147,8 +147,8 @@ def test_pruning_retires_harmful_examples_and_can_be_revoked(memory):
 
 
 def values(examples, query=None):
-    found = examples.retrieve(query or ExampleQuery("t", observation=STATE))
-    return [(one.place, one.value, one.low, one.high, one.n_shown) for one in found]
+    retrieved = examples.retrieve(query or ExampleQuery("t", observation=STATE))
+    return [(one.place, one.value, one.low, one.high, one.n_shown) for one in retrieved]
 
 
 def test_late_reward_counts_at_the_next_retrieval(memory):
@@ -162,8 +162,8 @@ def test_late_reward_counts_at_the_next_retrieval(memory):
     for number in range(6):
         memory.feedback(f"s{number}", 1.0 + number, source="tests")
     assert values(live) == values(Examples(memory)) != before
-    [said] = memory.notes(kind="shown", episode_id="s0")
-    memory.revoke(said.id)
+    [note] = memory.notes(kind="shown", episode_id="s0")
+    memory.revoke(note.id)
     assert values(live) == values(Examples(memory))
     assert by_id(live.values())["e2"].n_shown == 5
 
@@ -185,9 +185,9 @@ def test_resumed_run_retrieves_the_examples_of_an_uninterrupted_one(resumed):
                     memory.feedback(f"e{number // 2}", rng.random(), source="tests")
         return seen
 
-    unbroken = run(())
-    assert any(len(found) == 2 and found[0][-1] > 1 for found in unbroken)
-    assert run((resumed,)) == unbroken
+    uninterrupted = run(())
+    assert any(len(retrieved) == 2 and retrieved[0][-1] > 1 for retrieved in uninterrupted)
+    assert run((resumed,)) == uninterrupted
 
 
 def test_impressions_in_untrusted_episodes_do_not_count(memory):
@@ -202,7 +202,7 @@ def test_impressions_in_untrusted_episodes_do_not_count(memory):
         yield Examples(memory, vouched_by={"tests"})
 
     before = [(values(examples), examples.values()) for examples in believing()]
-    assert all(len(found) == 2 and [one.n_shown for one in standings] == [1] for found, standings in before)
+    assert all(len(retrieved) == 2 and [one.n_shown for one in standings] == [1] for retrieved, standings in before)
     for number in range(8):
         play(memory, f"p{number}", 100.0, ["e2", "e1"], action="steal")
     assert [(values(examples), examples.values()) for examples in believing()] == before
@@ -234,10 +234,10 @@ def test_two_equal_examples_in_an_episode_are_one_observation(memory):
             episode.record("page other", "look", 0.0)
             episode.note("shown", {"examples": [[of, 0]]}, step=index)
     play(memory, "s2", 1.0, action="look", state="page other")
-    found, n_shown, _ = ImpressionEffects(memory, 0.9, EpisodeTrust(memory, None, None)).observed(
+    observed, n_shown, _ = ImpressionEffects(memory, 0.9, EpisodeTrust(memory, None, None)).observed(
         [[("one", 0), ("two", 0)]], alike=True, exclude_task=None
     )
-    assert (found.counts.tolist(), n_shown) == ([1.0], [2])
+    assert (observed.counts.tolist(), n_shown) == ([1.0], [2])
 
 
 def test_impressions_count_for_every_step_of_a_state_action_pair(memory):
@@ -274,8 +274,8 @@ def test_retired_plan_retires_every_episode_with_that_plan(memory):
             episode.record(STATE, "go", 1.0 - 0.1 * number)
     play(memory, "bad", 0.0)
     memory.note("e0", "retired", {}, step=0, source="ann")
-    found = Examples(memory, k=5).retrieve(ExampleQuery("t", observation=STATE), purpose="plan")
-    assert [one.episode_id for one in found] == ["e2"]
+    retrieved = Examples(memory, k=5).retrieve(ExampleQuery("t", observation=STATE), purpose="plan")
+    assert [one.episode_id for one in retrieved] == ["e2"]
 
 
 def test_few_impressions_retire_no_example(memory):
@@ -288,8 +288,8 @@ def test_retired_example_retires_its_duplicates(memory):
     play(memory, "two", 1.0, action="PAY")
     play(memory, "other", 1.0, action="buy")
     memory.note("one", "retired", {}, step=0, source="ann")
-    found = Examples(memory, k=5).retrieve(ExampleQuery("t", observation=STATE))
-    assert [example.action for example in found] == ["buy"]
+    retrieved = Examples(memory, k=5).retrieve(ExampleQuery("t", observation=STATE))
+    assert [example.action for example in retrieved] == ["buy"]
 
 
 def test_new_impressions_count_and_revoked_ones_do_not(memory):
@@ -303,7 +303,7 @@ def test_new_impressions_count_and_revoked_ones_do_not(memory):
     assert n_shown() == 0
     play(memory, "s0", 1.0, ["e0"], state="page elsewhere", task="u")
     assert n_shown() == 1
-    id_ = told(memory, "s0", ["e1"], purpose="reason")
+    id_ = note_shown(memory, "s0", ["e1"], purpose="reason")
     assert len(examples.values()) == 2
     memory.revoke(id_)
     assert len(examples.values()) == 1

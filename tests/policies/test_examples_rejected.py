@@ -64,7 +64,7 @@ def test_feedback_rejects_a_step_and_environment_rewards_do_not(memory):
 
 
 @pytest.mark.parametrize(
-    ("said", "models"),
+    ("feedback", "models"),
     [
         ([], {0, 1, 2}),
         ([(1, -1.0, 1.0, "a"), (2, 1.0, 1.0, "a")], {0, 2}),  # one step of an episode that is on the whole approved
@@ -77,12 +77,12 @@ def test_feedback_rejects_a_step_and_environment_rewards_do_not(memory):
         ([(0, -1e-10, 1.0, "a")], {1, 2}),  # small, and not for rounding
     ],
 )
-def test_negative_feedback_sum_of_a_step_or_from_it_on_rejects_the_step(memory, said, models):
+def test_negative_feedback_sum_of_a_step_or_from_it_on_rejects_the_step(memory, feedback, models):
     play(memory, "e", 5.0, 5.0, 5.0)
-    for step, reward, weight, author in said:
+    for step, reward, weight, author in feedback:
         memory.feedback("e", reward, step, author=author, weight=weight)
-    found = {place for state in (CART, "page:pay sum:12", "page:end") for place in shown(memory, state)}
-    assert found == {("imitate", "e", step) for step in models}
+    retrieved = {place for state in (CART, "page:pay sum:12", "page:end") for place in shown(memory, state)}
+    assert retrieved == {("imitate", "e", step) for step in models}
     assert shown(memory, purpose="plan") == ({("imitate", "e", 0)} if 0 in models else set())
 
 
@@ -120,7 +120,7 @@ def test_a_rejected_step_is_not_the_best_of_its_pair(memory):
 
 
 class Erased:
-    """A memory whose subject is erased by somebody between two questions."""
+    """A memory that erases a subject before it reads feedback."""
 
     def __init__(self, memory):
         self._memory = memory
@@ -141,7 +141,7 @@ def test_episode_erased_during_retrieval_is_not_a_model(memory):
 
 
 class ErasedLater(Erased):
-    """The same, when whole episodes are read."""
+    """A memory that erases a subject before it reads an episode."""
 
     def step_feedback(self, episode_ids, **options):
         return self._memory.step_feedback(episode_ids, **options)
@@ -175,8 +175,8 @@ def test_late_environment_rewards_reject_no_step(memory):
 
 def windows(memory, **options):
     query = ExampleQuery("t", observation="page:pay sum:12")
-    found = Examples(memory, k=9, window=2, keys={"observation": 1}, **options).retrieve(query)
-    return {(one.kind, one.step): ([step for _, step in one.places], one.action) for one in found}
+    retrieved = Examples(memory, k=9, window=2, keys={"observation": 1}, **options).retrieve(query)
+    return {(one.kind, one.step): ([step for _, step in one.places], one.action) for one in retrieved}
 
 
 def test_the_window_of_a_model_ends_before_rejected_steps(memory):
@@ -194,20 +194,20 @@ def test_the_window_of_a_model_ends_before_rejected_steps(memory):
 
 
 @pytest.mark.parametrize(
-    ("said", "is_model"),
+    ("feedback", "is_model"),
     [
         ({1: -1.0, 2: 1.0}, True),  # approved on the whole
         ({1: -1.0, 2: 0.5}, False),
         ({0: -1.0, 2: 2.0}, False),  # approved, but it is the first step that is shown
     ],
 )
-def test_plan_of_a_rejected_episode_or_first_step_is_not_a_model(memory, said, is_model):
+def test_plan_of_a_rejected_episode_or_first_step_is_not_a_model(memory, feedback, is_model):
     play(memory, "e", 5.0, 5.0, 5.0)
     memory.note("e", "plan", {"text": "go and pay"})
-    for step, reward in said.items():
+    for step, reward in feedback.items():
         memory.feedback("e", reward, step)
-    found = Examples(memory, window=2).retrieve(ExampleQuery("buy a lamp"), purpose="plan")
-    assert [(one.kind, one.places) for one in found] == ([("imitate", (("e", 0),))] if is_model else [])
+    retrieved = Examples(memory, window=2).retrieve(ExampleQuery("buy a lamp"), purpose="plan")
+    assert [(one.kind, one.places) for one in retrieved] == ([("imitate", (("e", 0),))] if is_model else [])
 
 
 def test_feedback_on_many_episodes_is_read_in_one_indexed_query(memory):
@@ -217,10 +217,10 @@ def test_feedback_on_many_episodes_is_read_in_one_indexed_query(memory):
     memory.feedback("said", 2.0, 1, source="tests")
     memory.feedback("other", -1.0, 0, source="a")
     with memory.session.store.trace() as statements:
-        said = memory.step_feedback(["said", "other", "silent", "unknown", "said"], but_sources=["a", "b"])
-    assert said == {"said": {1: [-0.5, 2.0]}, "other": {}, "silent": {}}
-    asked = [sql for sql in statements if "FROM feedback" in sql or "FROM episode INDEXED" in sql]
-    plans = [[row[3] for row in memory.session.store.execute(f"EXPLAIN QUERY PLAN {sql}")] for sql in asked]
+        feedback = memory.step_feedback(["said", "other", "silent", "unknown", "said"], but_sources=["a", "b"])
+    assert feedback == {"said": {1: [-0.5, 2.0]}, "other": {}, "silent": {}}
+    queries = [sql for sql in statements if "FROM feedback" in sql or "FROM episode INDEXED" in sql]
+    plans = [[row[3] for row in memory.session.store.execute(f"EXPLAIN QUERY PLAN {sql}")] for sql in queries]
     assert len(plans) == 2 and not [line for plan in plans for line in plan if "SCAN" in line]
     assert "feedback_by_visit (namespace_id=? AND visit=?)" in plans[1][0]
     assert memory.step_feedback(["other"]) == {"other": {0: [-1.0]}} and memory.step_feedback([]) == {}

@@ -1,4 +1,4 @@
-"""JitRL: the equation of its shift, its limits, its seeds, and that it learns."""
+"""JitRL: the equation of its shift, its limits, its seeds, and learning on two games."""
 
 from __future__ import annotations
 
@@ -399,8 +399,8 @@ def test_an_untried_action_has_no_interval(shop):
 
 
 def test_own_levels_remove_the_effect_of_the_state(memory):
-    """`pay` was mostly taken where everything is worth 10, `back` where it is worth 0; beside each other, back is
-    better by 1. A shared pot gets the sign wrong; a level for each state does not."""
+    """`pay` was mostly taken at a state of value 10, `back` at one of value 0; at each state `back` is
+    better by 1. A shared level gives the wrong sign; a level for each state gives the right one."""
     rich, poor = f"{CART} coupon", f"{CART} nothing"
     singles(memory, *[("pay", 10.0)] * 9, ("back", 11.0), state=rich)
     singles(memory, *[("back", 1.0)] * 9, ("pay", 0.0), state=poor)

@@ -1,4 +1,4 @@
-"""A decision costs no call: no setting of a policy opens a socket or starts a program."""
+"""Decisions without calls: no setting of a policy opens a socket or starts a program."""
 
 from __future__ import annotations
 

@@ -236,7 +236,7 @@ def test_default_is_invariant_to_the_reward_unit(memory):
 
 
 def test_default_keeps_its_preference_as_visits_concentrate(memory):
-    """With a baseline weighted by visits the advantage of an action always taken vanishes; ours stays."""
+    """With a baseline weighted by visits the advantage of a dominant action vanishes; with ours it remains."""
     singles(memory, ("back", 0.0), ("back", 0.0), *[("pay", 1.0)] * 98)
     even = {"pay": 0.0, "back": 0.0}
     assert JitRL(memory).decide(CART, even).probs["pay"] > 0.99
@@ -284,7 +284,7 @@ def test_paper_web_has_a_lower_threshold_and_discount_than_paper_games(memory):
 
 
 def test_released_web_lets_a_tiny_return_override_the_prior(memory):
-    """A prior of 0.98 against one stored return of +0.01: 0.98 < 0.02 + 1, once the sliver is divided by itself."""
+    """A prior of 0.98 against one stored return of +0.01: 0.98 < 0.02 + 1, after the return is divided by itself."""
     singles(memory, ("back", 0.01), ("pay", 0.0))
     sure = {"pay": math.log(0.98), "back": math.log(0.02)}
     decision = JitRL.preset("released-web", memory).decide(CART, sure, seed=0)
@@ -326,11 +326,11 @@ def test_released_games_uses_all_equal_states_or_ten_steps(memory):
     assert JitRL.preset("released-games", memory).decide(other, THREE, seed=0).n_steps == 10
 
 
-@pytest.mark.parametrize(("step", "found"), [(0, 0), (9, 0), (10, 2), (20, 2), (500, 2)])
-def test_the_threshold_of_released_falls_with_the_steps(memory, step, found):
+@pytest.mark.parametrize(("step", "n_steps"), [(0, 0), (9, 0), (10, 2), (20, 2), (500, 2)])
+def test_the_threshold_of_released_falls_with_the_steps(memory, step, n_steps):
     singles(memory, ("pay", 1.0), ("pay", 1.0), state="a b c d e f g h i")  # 9/10 from the query
     decision = JitRL.preset("released-games", memory).decide("a b c d e f g h i j", THREE, step=step, seed=0)
-    assert decision.n_steps == found
+    assert decision.n_steps == n_steps
 
 
 @pytest.mark.parametrize(("episodes", "beta"), [(10, 1.1), (50, 1.5), (60, 1.5)])

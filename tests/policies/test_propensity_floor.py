@@ -1,4 +1,4 @@
-"""Propensity floor: an action is not credited with the states and times at which it was likely to be taken."""
+"""Propensity floor: weights remove the effect of states and times at which an action was likely."""
 
 from __future__ import annotations
 
@@ -50,7 +50,7 @@ def test_propensity_weights_remove_confounding_by_state():
 
 
 def test_propensity_weights_remove_confounding_by_time():
-    """At one page, where no level by state helps: later, all went better, and `a` had become likely. `b` is better."""
+    """Levels by state cannot help at one page: later returns are higher and `a` is likelier; `b` is better."""
     rows = [
         ("page", "a", 0.0, 0.2),
         *[("page", "b", 1.0, 0.8)] * 4,
@@ -63,18 +63,18 @@ def test_propensity_weights_remove_confounding_by_time():
 
 
 def test_missing_propensities_are_replaced_by_frequencies_and_reported():
-    found = decided([(s, a, g, None) for s, a, g, _ in CONFOUNDED], propensity_floor=0.05)
-    assert found.advantages["a"] == pytest.approx(0.5)
-    assert "10 of the steps have no propensity, which was estimated" in found.reason
+    decision = decided([(s, a, g, None) for s, a, g, _ in CONFOUNDED], propensity_floor=0.05)
+    assert decision.advantages["a"] == pytest.approx(0.5)
+    assert "10 of the steps have no propensity, which was estimated" in decision.reason
     assert "estimated" not in decided(CONFOUNDED, propensity_floor=0.05).reason
 
 
 def test_shrinkage_and_intervals_use_the_effective_sample_size():
     # Kish: (4 * 1.25 + 5)^2 / (4 * 1.25^2 + 5^2) = 100 / 31.25 = 3.2 steps, and so is mu = 5.5 drawn towards.
-    found = decided(CONFOUNDED, propensity_floor=0.05, kappa=1.0)
+    decision = decided(CONFOUNDED, propensity_floor=0.05, kappa=1.0)
     q = {"a": (3.2 * 6.0 + 5.5) / 4.2, "b": (3.2 * 5.0 + 5.5) / 4.2}
-    assert found.advantages["a"] == pytest.approx(q["a"] - (q["a"] + q["b"]) / 2)
-    low, high = found.intervals["a"]
+    assert decision.advantages["a"] == pytest.approx(q["a"] - (q["a"] + q["b"]) / 2)
+    low, high = decision.intervals["a"]
     assert low < 0.0 < high
 
 
@@ -94,10 +94,10 @@ def test_shrinkage_and_intervals_use_the_effective_sample_size():
     ),
 )
 def test_equal_propensities_do_not_change_the_decision(rows, propensity, floor, overrides):
-    asked = {"scale": "spread", "kappa": 1.0, **overrides}
+    options = {"scale": "spread", "kappa": 1.0, **overrides}
     with played([(*row, propensity) for row in rows]) as memory:
         one, other = (
-            JitRL(memory, threshold=0.1, **asked, **more).decide("page x", EVEN, seed=0)
+            JitRL(memory, threshold=0.1, **options, **more).decide("page x", EVEN, seed=0)
             for more in ({}, {"propensity_floor": floor})
         )
     for name in ("advantages", "probs", "values"):
@@ -134,8 +134,8 @@ def test_the_bias_after_truncation_is_bounded():
 
 def test_propensity_weights_apply_with_value_backup():
     with played(CONFOUNDED) as memory:
-        found = JitRL(memory, **PLAIN, gamma=0.5, backup=4.0, propensity_floor=0.05).decide("page", EVEN, seed=0)
-    assert found.advantages["a"] == pytest.approx(0.5)
+        decision = JitRL(memory, **PLAIN, gamma=0.5, backup=4.0, propensity_floor=0.05).decide("page", EVEN, seed=0)
+    assert decision.advantages["a"] == pytest.approx(0.5)
 
 
 def test_propensity_floor_is_off_by_default_and_refused_in_invalid_combinations():

@@ -39,8 +39,8 @@ def memory():
 
 
 def outcomes():
-    """(state, action, prior, reward, where it led, how that is written, return) of each step, by the definition."""
-    found = []
+    """(step, reward, final state and ending, return) of each step, by the definition."""
+    rows = []
     for episode in EPISODES:
         if episode.ending == "aborted":
             continue
@@ -52,16 +52,16 @@ def outcomes():
                 "ending": episode.ending if last else "truncated",
             }
             later = sum(GAMMA ** (j - i) * rewards[j] for j in range(i, len(rewards)))
-            found.append((step, rewards[i], led, later))
-    return found
+            rows.append((step, rewards[i], led, later))
+    return rows
 
 
 def test_placebo_values_equal_the_shuffled_graph(memory):
-    """Which step lends to which is seen in the returns, all different; then every step is stored with what it got."""
+    """All returns differ, so each shuffled return identifies its lender; each step is then stored with that outcome."""
     steps = outcomes()
     shown = ShuffledReturns(memory, seed=3).evidence(EvidenceQuery("a", **ASKED))
     cells = shown.by_state
-    got = {}
+    lenders = {}
     rows_of = {
         (state, row): [
             i
@@ -78,12 +78,12 @@ def test_placebo_values_equal_the_shuffled_graph(memory):
             if math.isclose(sum(steps[i][3] for i in chosen), total, rel_tol=1e-12)
         ]
         assert len(fits) == 1
-        got |= dict(zip(rows_of[state, row], fits[0], strict=True))
-    assert sorted(got) == sorted(got.values()) == list(range(len(steps)))
-    assert any(i != lender for i, lender in got.items())
+        lenders |= dict(zip(rows_of[state, row], fits[0], strict=True))
+    assert sorted(lenders) == sorted(lenders.values()) == list(range(len(steps)))
+    assert any(i != lender for i, lender in lenders.items())
     with Memory.open(":memory:", gamma=GAMMA) as written_out:
         for i, (step, *_) in enumerate(steps):
-            _, reward, led, _ = steps[got[i]]
+            _, reward, led, _ = steps[lenders[i]]
             written_out.add(Episode("t", [Step(step.state, step.action, reward, step.prior)], **led))
         expected = written_out.evidence(EvidenceQuery("a", **ASKED, backup=BACKUP))
     placebo = ShuffledReturns(memory, seed=3).evidence(EvidenceQuery("a", **ASKED, backup=BACKUP))
@@ -100,8 +100,8 @@ def test_placebo_values_equal_the_shuffled_graph(memory):
 
 def states_in_order(memory):
     """The distinct states of the placebo's sums: most similar first, ties as the memory lists them."""
-    found = [one.experience.state for one in memory.search("a", 100, 0.0, gamma=GAMMA)]
-    return list(dict.fromkeys(found))
+    texts = [one.experience.state for one in memory.search("a", 100, 0.0, gamma=GAMMA)]
+    return list(dict.fromkeys(texts))
 
 
 @settings(max_examples=8, deadline=None, derandomize=True)
@@ -131,7 +131,7 @@ def test_equally_tried_actions_have_equal_mean_placebo_values(seed, beta, novelt
 
 
 def corridor(policy_over, seed, episodes=8):
-    """Four cells; "right" leads to the end, "left" to the start, at a cost of 1 a step. Steps played, in all."""
+    """The number of steps played on four cells: "right" moves on, "left" returns to the start, a step costs 1."""
     rng = np.random.default_rng(seed)
     steps = 0
     with Memory.open(":memory:", gamma=0.9) as memory:
@@ -150,7 +150,7 @@ def corridor(policy_over, seed, episodes=8):
 
 @pytest.mark.slow
 def test_graph_saves_steps_and_the_placebo_does_not():
-    """Every step costs the same: shuffled rewards alone would leave the whole way in the transitions."""
+    """Every step costs the same: shuffled rewards alone would leave the values as they are."""
     over = {
         "alone": lambda memory, seed: ModelAlone(),
         "graph": lambda memory, seed: JitRL(memory, backup=4.0),
@@ -165,13 +165,13 @@ def test_graph_saves_steps_and_the_placebo_does_not():
 
 def test_placebo_excludes_the_excluded_task(memory):
     placebo = ShuffledReturns(memory, seed=1)
-    kept = placebo.evidence(EvidenceQuery("a", **ASKED, exclude_task="u", backup=BACKUP))
-    assert "wait" not in kept.actions
+    evidence = placebo.evidence(EvidenceQuery("a", **ASKED, exclude_task="u", backup=BACKUP))
+    assert "wait" not in evidence.actions
     assert (
-        kept.counts.tolist()
+        evidence.counts.tolist()
         == memory.evidence(EvidenceQuery("a", **ASKED, exclude_task="u", backup=BACKUP)).counts.tolist()
     )
-    assert np.isfinite(kept.totals).all()
+    assert np.isfinite(evidence.totals).all()
 
 
 def test_placebo_follows_quarantines_and_releases(memory):
@@ -181,9 +181,9 @@ def test_placebo_follows_quarantines_and_releases(memory):
         return placebo.evidence(EvidenceQuery("a", **ASKED, backup=BACKUP))
 
     whole = ask()
-    held = memory.quarantine(Selection(episode="y"), "a test")
+    quarantine_id = memory.quarantine(Selection(episode="y"), "a test")
     assert ask().n_steps == whole.n_steps - 2
-    memory.release(held)
+    memory.release(quarantine_id)
     assert ask().totals.tolist() == whole.totals.tolist()
 
 

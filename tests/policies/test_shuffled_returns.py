@@ -1,4 +1,4 @@
-"""The placebo changes nothing in a memory but the relation between actions and returns."""
+"""The placebo of a memory: shuffled returns, with everything else unchanged."""
 
 from __future__ import annotations
 
@@ -40,7 +40,7 @@ def memory():
 
 @pytest.fixture
 def distinct(memory):
-    """Twelve steps, each of an action and a return of its own, over three episodes, with feedback on one of them."""
+    """Twelve steps with distinct actions and returns over three episodes, with feedback on one step."""
     for episode in range(3):
         played = [Step(f"room {episode}", f"act {episode}.{i}", 10.0**episode + i) for i in range(4)]
         memory.add(Episode("t", played, id=f"e{episode}"))
@@ -49,8 +49,8 @@ def distinct(memory):
 
 
 def everything(source, **changed):
-    asked = {"k": 1000, "unit": "steps", "threshold": 0.0, "gamma": None, **changed}
-    return source.evidence(EvidenceQuery("room", **asked))
+    options = {"k": 1000, "unit": "steps", "threshold": 0.0, "gamma": None, **changed}
+    return source.evidence(EvidenceQuery("room", **options))
 
 
 def total_by_action(evidence):
@@ -70,12 +70,12 @@ def total_by_action(evidence):
     st.sampled_from([None, "t"]),
 )
 def test_placebo_changes_only_the_returns(history, state, k, unit, threshold, exclude_task):
-    asked = {"k": k, "unit": unit, "threshold": threshold, "gamma": 0.9, "exclude_task": exclude_task}
+    options = {"k": k, "unit": unit, "threshold": threshold, "gamma": 0.9, "exclude_task": exclude_task}
     with Memory.open(":memory:") as memory:
         memory.add_many(history)
         real, placebo = (
-            memory.evidence(EvidenceQuery(state, **asked)),
-            ShuffledReturns(memory, seed=0).evidence(EvidenceQuery(state, **asked)),
+            memory.evidence(EvidenceQuery(state, **options)),
+            ShuffledReturns(memory, seed=0).evidence(EvidenceQuery(state, **options)),
         )
     assert placebo.actions == real.actions
     assert placebo.counts.tolist() == real.counts.tolist()
@@ -176,9 +176,9 @@ def test_sums_by_state_add_up_to_sums_by_action(memory, unit):
     memory.add_many(
         [Episode("t", [Step(states[rng.integers(4)], "ab"[rng.integers(2)], float(rng.normal()))]) for _ in range(40)]
     )
-    asked = {"k": 15 if unit == "steps" else 2, "unit": unit, "threshold": 0.4}
-    real = memory.evidence(EvidenceQuery("room one lamp", **asked, gamma=None))
-    placebo = ShuffledReturns(memory, 3).evidence(EvidenceQuery("room one lamp", **asked, gamma=None))
+    options = {"k": 15 if unit == "steps" else 2, "unit": unit, "threshold": 0.4}
+    real = memory.evidence(EvidenceQuery("room one lamp", **options, gamma=None))
+    placebo = ShuffledReturns(memory, 3).evidence(EvidenceQuery("room one lamp", **options, gamma=None))
     for seen in (real, placebo):
         for column in ("counts", "weights", "totals", "squares"):
             summed = np.bincount(seen.by_state.actions, getattr(seen.by_state, column), len(seen.actions))

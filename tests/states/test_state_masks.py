@@ -79,7 +79,7 @@ delimiters = st.sampled_from(["\n", "\t", " | ", " (", "=", ' "', '" ', ") ", ";
 
 @st.composite
 def two_texts(draw, noise):
-    """Two texts that differ only in their noise, of which each has as many pieces at the same places."""
+    """Two texts that are equal but for the noise at corresponding places."""
     left, right = [], []
     for _ in range(draw(st.integers(1, 5))):
         frame = draw(words) + draw(delimiters)

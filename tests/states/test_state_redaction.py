@@ -239,12 +239,12 @@ BAD = [
 ]
 
 
-@pytest.mark.parametrize(("settings_", "error", "seen", "said"), BAD, ids=[str(bad[0])[:30] for bad in BAD])
-def test_bad_settings_are_refused(settings_, error, seen, said):
+@pytest.mark.parametrize(("settings_", "error", "seen", "message"), BAD, ids=[str(bad[0])[:30] for bad in BAD])
+def test_bad_settings_are_refused(settings_, error, seen, message):
     with pytest.raises(error) as caught:
         Redactor(**settings_)
     assert isinstance(caught.value, SeasonedError)
-    assert seen in caught.value.seen and said in str(caught.value) and caught.value.next_step
+    assert seen in caught.value.seen and message in str(caught.value) and caught.value.next_step
 
 
 def test_key_is_not_in_error_messages():
