@@ -44,7 +44,7 @@ def memory():
 
 
 @pytest.mark.parametrize("name", [ALONE, *PRESETS])
-def test_every_policy_that_has_a_name_keeps_its_promises(memory, name):
+def test_named_policies_pass_the_policy_checker(memory, name):
     for n in range(6):
         memory.add(Episode("t", [Step("page:cart total:12", ["click(checkout)", "click(back)"][n % 2], float(n % 2))]))
     policy = make_policy(name, memory)
@@ -52,7 +52,7 @@ def test_every_policy_that_has_a_name_keeps_its_promises(memory, name):
     check_policy(policy)
 
 
-def test_a_preset_is_made_with_its_settings_and_those_given(memory):
+def test_preset_is_built_with_its_settings_and_overrides(memory):
     policy = make_policy("seed", memory, beta=2.5, exploration=None)
     assert isinstance(policy, JitRL) and policy.name == "seed+"
     assert (policy.settings.beta, policy.settings.exploration, policy.settings.k) == (2.5, None, PRESETS["seed"].k)
@@ -73,13 +73,13 @@ def test_invalid_policies_are_refused(memory):
 # ------------------------------------------------------------------------------------------ readers
 
 
-def test_a_reader_needs_no_model_to_be_uniform():
+def test_uniform_reader_needs_no_model():
     reader = make_reader("uniform")
     assert isinstance(reader, UniformReader) and isinstance(reader, PriorReader)
     assert dict(asyncio.run(reader.read("s", "t", ["a"])).prior) == {"a": 0.0}
 
 
-def test_a_model_is_read_as_asked_and_its_answers_kept_where_asked(tmp_path):
+def test_reader_has_the_given_method_and_cache(tmp_path):
     pytest.importorskip("openai")
     settings = {"base_url": "http://127.0.0.1:9/v1", "api_key": "none"}
     reader = make_reader("openai:m", cache=tmp_path / "answers.db", calibrate=False, **settings)
@@ -93,7 +93,7 @@ def test_a_model_is_read_as_asked_and_its_answers_kept_where_asked(tmp_path):
     refused(UnknownNameError, "transformers", lambda: make_reader("openai:m", method="exact", **settings))
 
 
-def test_a_local_model_is_read_exactly_as_asked(tmp_path):
+def test_exact_reader_of_a_local_model_has_the_given_cache_and_menu(tmp_path):
     pytest.importorskip("xllamacpp")
     reader = make_reader("local", method="exact", cache=tmp_path / "answers.db", menu="line", context_tokens=256)
     assert isinstance(reader, ExactReader) and isinstance(reader, PriorReader) and reader.menu == "line"
@@ -102,12 +102,12 @@ def test_a_local_model_is_read_exactly_as_asked(tmp_path):
     asyncio.run(close_reader(reader))
 
 
-def test_a_menu_needs_the_method_exact_and_a_known_name():
+def test_menu_needs_the_method_exact_and_a_known_name():
     refused(InputError, "the method 'exact'", lambda: make_reader("local", method="label", menu="line"))
     refused(InputError, "line", lambda: make_reader("local", method="exact", menu="lines"))
 
 
-def test_the_folder_of_the_answers_is_made_and_a_reader_is_closed(tmp_path):
+def test_cache_folder_is_created_and_close_reader_closes_the_cache(tmp_path):
     pytest.importorskip("openai")
     settings = {"base_url": "http://127.0.0.1:9/v1", "api_key": "none"}
     reader = make_reader("openai:m", cache=tmp_path / "deep" / "run" / "answers.db", **settings)
@@ -144,7 +144,7 @@ def test_invalid_readers_are_refused(tmp_path):
 # ------------------------------------------------------------------------------------------ environments
 
 
-def test_an_environments_name_makes_it_again():
+def test_environment_name_opens_the_same_environment():
     for spec in ("grid:S.T/..G?slip=0.1&max_steps=9", 'bandit:{"a":{"x":0.0,"y":1.0}}?rounds=3'):
         name = open_env(spec).name
         assert open_env(name).name == name
@@ -160,7 +160,7 @@ def namespaces(path, *names, encoder=None):
             memory.add(Episode("t", [Step(f"page {name} 7", "click", 1.0)]))
 
 
-def test_a_memory_is_opened_with_the_encoder_that_made_it(tmp_path):
+def test_memory_is_opened_with_its_stored_encoder(tmp_path):
     path = tmp_path / "m.db"
     namespaces(path, "shop", encoder=TokenEncoder(masks=[NUMBERS]))
     with pytest.raises(EncoderMismatchError):
@@ -173,7 +173,7 @@ def test_a_memory_is_opened_with_the_encoder_that_made_it(tmp_path):
         open_memory(str(path), encoder=TokenEncoder())
 
 
-def test_one_of_several_namespaces_has_to_be_named(tmp_path):
+def test_several_namespaces_need_one_named(tmp_path):
     path = tmp_path / "m.db"
     namespaces(path, "shop", "desk")
     refused(InputError, "desk, shop", lambda: open_memory(str(path)))
@@ -183,7 +183,7 @@ def test_one_of_several_namespaces_has_to_be_named(tmp_path):
     assert set(Memory.namespaces(path)) == {"desk", "shop"}
 
 
-def test_nothing_is_made_unless_asked(tmp_path):
+def test_missing_memory_is_created_only_with_create(tmp_path):
     path = tmp_path / "m.db"
     with pytest.raises(NotFoundError):
         open_memory(str(path))
@@ -194,7 +194,7 @@ def test_nothing_is_made_unless_asked(tmp_path):
         memory.add(Episode("t", [Step("page", "click")]))
 
 
-def test_a_memory_without_a_file_is_new_every_time():
+def test_memory_in_ram_is_new_at_every_opening():
     for _ in range(2):
         with open_memory(":memory:", create=True) as memory:
             assert len(memory) == 0

@@ -230,7 +230,7 @@ def test_a_choice_equals_a_listed_value_of_its_type(value):
     assert accepts(check_one_of, "unit", value, ("steps", None, 1)) is valid
 
 
-def test_a_misspelt_choice_gets_the_closest_one():
+def test_misspelt_choice_gets_the_closest_suggestion():
     error = refused(lambda: check_one_of("unit", "step", ("steps", "states", None)))
     assert error.rule == "unit must be one of 'steps', 'states', None"
     assert error.next_step == "Did you mean 'steps'?"
@@ -363,5 +363,5 @@ def test_the_error_class_can_be_chosen(check):
         ("other", [], "Known are: none."),
     ],
 )
-def test_an_unknown_name_gets_the_closest_or_all(name, known, next_step):
+def test_suggest_returns_the_closest_name_or_all_names(name, known, next_step):
     assert suggest(name, known) == next_step

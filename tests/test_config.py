@@ -45,7 +45,7 @@ def test_argument_beats_environment_beats_toml_beats_default(warm_python, folder
     assert count(warm_python, folder, "-k", "1", SEASONED_MEMORY_SEARCH_K="2") == 1
 
 
-def test_another_file_can_be_named(folder):
+def test_seasoned_config_selects_another_file(folder):
     (folder / "other.toml").write_text("[memory.search]\nk = 2\n")
     assert count([sys.executable], folder, SEASONED_CONFIG="other.toml") == 2
 
@@ -68,7 +68,7 @@ def test_unknown_settings_are_refused(warm_python, folder, text, said):
     assert "Traceback" not in err
 
 
-def test_a_named_file_that_is_not_there_is_refused(warm_python, folder):
+def test_missing_settings_file_is_refused(warm_python, folder):
     code, _, err = found(warm_python, folder, SEASONED_CONFIG="nowhere.toml")
     assert code == 2
     assert "nowhere.toml" in err

@@ -121,13 +121,13 @@ def slugs(page):
 
 
 @pytest.mark.parametrize("page", [page for page in WRITTEN if script_of(page).strip()], ids=name_of)
-def test_the_python_of_a_page_runs_from_top_to_bottom(page, python_of):
+def test_python_blocks_of_a_page_run_as_one_script(page, python_of):
     done, _ = python_of(page)
     assert done.returncode == 0, done.stderr
 
 
 @pytest.mark.parametrize("page", [page for page in WRITTEN if list(commands_of(page))], ids=name_of)
-def test_the_commands_of_a_page_succeed_one_after_the_other(page, python_of, warm_path):
+def test_commands_of_a_page_succeed_in_order(page, python_of, warm_path):
     """After the page's Python, in the same folder: a command may read what that wrote."""
     done, folder = python_of(page)
     assert done.returncode == 0, done.stderr
@@ -137,7 +137,7 @@ def test_the_commands_of_a_page_succeed_one_after_the_other(page, python_of, war
 
 
 @pytest.mark.parametrize("page", WRITTEN, ids=name_of)
-def test_a_block_is_run_unless_the_text_says_why_not(page):
+def test_block_that_is_not_run_has_a_reason(page):
     for block in blocks_of(page):
         if block.language in {"python", "console"}:
             assert block.marks in {"", "no-run"}, f"line {block.line}: {block.marks}"
@@ -146,7 +146,7 @@ def test_a_block_is_run_unless_the_text_says_why_not(page):
             assert not block.before.startswith(("#", "```")), f"line {block.line} has no reason"
 
 
-def test_every_make_command_that_is_named_exists():
+def test_named_make_targets_exist():
     targets = set(re.findall(r"^([a-z-]+):", (ROOT / "Makefile").read_text(encoding="utf-8"), re.MULTILINE))
     for page in WRITTEN:
         text = page.read_text(encoding="utf-8")
@@ -158,7 +158,7 @@ def test_every_make_command_that_is_named_exists():
 
 
 @pytest.mark.parametrize("page", PAGES, ids=name_of)
-def test_every_relative_link_leads_somewhere(page):
+def test_relative_links_resolve(page):
     for match in LINK.finditer(texts_outside_code(page)):
         target, _, anchor = match["target"].partition("#")
         if "://" in target or target.startswith("mailto:"):
@@ -171,7 +171,7 @@ def test_every_relative_link_leads_somewhere(page):
 
 
 @pytest.mark.parametrize("page", WRITTEN, ids=name_of)
-def test_every_file_of_ours_that_is_named_exists(page):
+def test_named_project_files_exist(page):
     named = re.findall(r"`((?:src|tests|docs|examples|benchmarks)/[\w./-]+)`", page.read_text(encoding="utf-8"))
     assert [path for path in named if not (ROOT / path).exists()] == []
 
@@ -199,7 +199,7 @@ def test_a_generated_page_is_up_to_date(name):
     assert (DOCS / "reference" / name).read_text(encoding="utf-8") == load_generator().page(name), "run: make docs"
 
 
-def test_every_generated_page_is_tested_and_kept():
+def test_generated_pages_are_the_tested_ones():
     generated = set(load_generator().PAGES)
     assert generated == {"api.md", "cli.md", "errors.md", "presets.md"}
     assert {page.name for page in (DOCS / "reference").glob("*.md")} == generated
@@ -209,25 +209,25 @@ def test_every_generated_page_is_tested_and_kept():
 
 
 @pytest.mark.parametrize("name", ["seasoned", *MODULES])
-def test_the_examples_in_docstrings_hold(name, tmp_path, monkeypatch):
+def test_docstring_examples_pass(name, tmp_path, monkeypatch):
     monkeypatch.chdir(tmp_path)
     module = importlib.import_module(name)
     failed, _ = doctest.testmod(module)
     assert failed == 0
 
 
-def test_there_are_examples_to_run():
+def test_package_has_more_than_fifty_docstring_examples():
     found = [test for name in MODULES for test in doctest.DocTestFinder().find(importlib.import_module(name))]
     assert sum(bool(test.examples) for test in found) > 50
 
 
 @pytest.mark.parametrize("name", [n for n in seasoned.__all__ if not n.startswith("_")])
-def test_every_public_name_shows_an_example(name):
+def test_every_public_name_has_an_example(name):
     assert ">>>" in (inspect.getdoc(getattr(seasoned, name)) or ""), f"seasoned.{name} has no Example"
 
 
 @pytest.mark.parametrize("name", ["seasoned.Memory", "seasoned.llms.OpenAILLM", "seasoned.llms.LocalScorer"])
-def test_the_reference_lists_what_a_class_inherits(name):
+def test_reference_lists_inherited_members(name):
     """Every public member that Python finds on it, wherever in the package it is defined."""
     module, _, cls = name.rpartition(".")
     page = (DOCS / "reference" / "api.md").read_text(encoding="utf-8")

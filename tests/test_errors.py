@@ -40,7 +40,7 @@ def drawn_tree():
     return tree
 
 
-def test_the_drawn_tree_is_the_class_tree():
+def test_drawn_tree_equals_the_class_tree():
     assert {name: parent for name, (parent, _, _) in drawn_tree().items()} == {
         c.__name__: c.__bases__[0].__name__ for c in CLASSES
     }
@@ -75,14 +75,14 @@ def test_a_message_has_value_rule_and_next_step(cls):
 
 @pytest.mark.parametrize("cls", CLASSES, ids=lambda c: c.__name__)
 @pytest.mark.parametrize("arguments", [(), ("k = 0",), ("k = 0", "k is at least 1")], ids=["none", "one", "two"])
-def test_none_of_the_three_can_be_left_out(cls, arguments):
+def test_error_needs_value_rule_and_next_step(cls, arguments):
     with pytest.raises(TypeError):
         cls(*arguments)
 
 
 @pytest.mark.parametrize("cls", CLASSES, ids=lambda c: c.__name__)
 @pytest.mark.parametrize("protocol", range(2, pickle.HIGHEST_PROTOCOL + 1))
-def test_an_error_survives_another_process(cls, protocol):
+def test_error_survives_pickling(cls, protocol):
     error = cls("k = 0", "k is at least 1", "Ask for more.")
     again = pickle.loads(pickle.dumps(error, protocol))
     assert type(again) is cls

@@ -121,7 +121,7 @@ def test_explained_decision_follows_memory(deciding: str, options: dict[str, tup
 
 
 @pytest.mark.parametrize("script", scripts(slow=tuple(SIZES.keys() - {"form_filling.py", "closed_api.py"})))
-def test_same_seed_same_output(script: str) -> None:
+def test_equal_seeds_give_equal_output(script: str) -> None:
     small = ("--seeds", "2", SIZES[script], "16")
     first = run(script, *small, "--seed", "7")
     assert run(script, *small, "--seed", "7", hash_seed="1") == first
@@ -212,7 +212,7 @@ def test_advice_ranks_actions_by_return_and_prints_its_assumptions(options: dict
 
 
 @pytest.mark.parametrize("script", scripts())
-def test_readable(script: str) -> None:
+def test_example_is_short_and_imports_public_modules_only(script: str) -> None:
     text = (EXAMPLES / script).read_text()
     assert text.count("\n") < MAX_LINES
     assert f"Run: python examples/{script}" in text.split('"""')[1]

@@ -71,14 +71,14 @@ def test_importable_names_are_the_listed_ones():
     assert listed >= CONTRACT
 
 
-def test_a_star_import_brings_exactly_the_list():
+def test_star_import_gives_the_listed_names():
     names = {}
     exec("from seasoned import *", names)
     assert set(names) - {"__builtins__"} == set(seasoned.__all__)
 
 
 @pytest.mark.parametrize("name", sorted(seasoned.__all__))
-def test_a_public_name_is_the_object_where_it_lives(name):
+def test_public_name_is_the_object_of_its_module(name):
     value = getattr(seasoned, name)
     if inspect.isclass(value) or inspect.isfunction(value):
         assert value.__module__.startswith("seasoned.")
@@ -86,7 +86,7 @@ def test_a_public_name_is_the_object_where_it_lives(name):
         assert inspect.getdoc(value)
 
 
-def test_a_name_that_is_not_there_is_an_attribute_error():
+def test_unknown_name_is_an_attribute_error():
     with pytest.raises(AttributeError):
         seasoned.no_such_name  # noqa: B018
 
@@ -99,19 +99,19 @@ def loaded_after(code):
     return set(json.loads(done.stdout.splitlines()[-1]))
 
 
-def test_importing_the_package_loads_nothing_heavy():
+def test_importing_the_package_loads_no_heavy_library():
     loaded = loaded_after("import seasoned\n[getattr(seasoned, name) for name in seasoned.__all__]")
     assert "seasoned" in loaded
     assert not loaded & HEAVY
 
 
-def test_importing_every_module_loads_nothing_heavy():
+def test_importing_every_module_loads_no_heavy_library():
     offline = [name for name in MODULES if name.split(".")[1:2] != ["cli"]]
     loaded = loaded_after("\n".join(f"import {name}" for name in offline))
     assert not loaded & HEAVY
 
 
-def test_the_command_line_starts_without_the_extras():
+def test_importing_the_command_line_loads_no_extras():
     command_line = [name for name in MODULES if name.split(".")[1:2] == ["cli"]]
     loaded = loaded_after("\n".join(f"import {name}" for name in command_line))
     assert not loaded & (HEAVY - {"click", "rich"})

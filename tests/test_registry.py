@@ -23,7 +23,7 @@ from seasoned.registry import Registry, load_extra
         (3, ["seed", "default"], "Known are: default, seed."),
     ],
 )
-def test_the_next_step_names_the_closest_or_all(name, known, expected):
+def test_suggest_returns_the_closest_name_or_all_names(name, known, expected):
     assert suggest(name, known) == expected
 
 
@@ -39,13 +39,13 @@ def test_a_name_loads_its_object():
     assert codecs.load("back") is json.loads
 
 
-def test_registering_again_replaces():
+def test_second_registration_replaces_the_first():
     codecs = Registry("codec", {"json": "json:dumps"})
     codecs.register("json", "json:loads")
     assert codecs.load("json") is json.loads
 
 
-def test_the_callers_mapping_stays_the_callers():
+def test_registry_copies_the_mapping_of_its_caller():
     paths = {"json": "json:dumps"}
     codecs = Registry("codec", paths)
     codecs.register("back", "json:loads")
@@ -54,7 +54,7 @@ def test_the_callers_mapping_stays_the_callers():
     assert codecs.names() == ("back", "json")
 
 
-def test_nothing_is_imported_before_it_is_asked_for(tmp_path, monkeypatch):
+def test_module_is_imported_at_load(tmp_path, monkeypatch):
     (tmp_path / "seasoned_test_heavy.py").write_text("WEIGHT = 7\n")
     monkeypatch.syspath_prepend(tmp_path)
     things = Registry("thing", {"heavy": "seasoned_test_heavy:WEIGHT"})
@@ -77,7 +77,7 @@ def test_an_unknown_name_is_refused_with_a_suggestion(name, next_step):
 
 
 @pytest.mark.parametrize("module", ["json", "json.tool", "xml.etree.ElementTree"])
-def test_an_extra_that_is_there_loads(module):
+def test_installed_extra_is_loaded(module):
     assert load_extra(module, "none").__name__ == module
 
 
@@ -85,7 +85,7 @@ def test_an_extra_that_is_there_loads(module):
     ("install", "line"),
     [(None, "Run: pip install 'seasoned[heavy]'"), ("pip install heavy==1", "Run: pip install heavy==1")],
 )
-def test_a_missing_extra_carries_its_install_line(install, line):
+def test_missing_extra_error_has_the_install_command(install, line):
     with pytest.raises(MissingExtraError) as caught:
         load_extra("seasoned_test_missing", "heavy", install)
     assert "'seasoned_test_missing'" in caught.value.seen
@@ -95,14 +95,14 @@ def test_a_missing_extra_carries_its_install_line(install, line):
     assert isinstance(caught.value.__cause__, ModuleNotFoundError)
 
 
-def test_a_missing_module_of_an_extra_is_named(tmp_path, monkeypatch):
+def test_missing_dependency_of_an_extra_is_reported(tmp_path, monkeypatch):
     (tmp_path / "seasoned_test_half.py").write_text("import seasoned_test_other_half\n")
     monkeypatch.syspath_prepend(tmp_path)
     with pytest.raises(MissingExtraError, match=r"seasoned_test_other_half.*seasoned\[heavy\]"):
         load_extra("seasoned_test_half", "heavy")
 
 
-def test_another_failure_of_an_extra_is_not_called_missing(tmp_path, monkeypatch):
+def test_other_exception_of_an_extra_is_raised_unchanged(tmp_path, monkeypatch):
     (tmp_path / "seasoned_test_broken.py").write_text("1 / 0\n")
     monkeypatch.syspath_prepend(tmp_path)
     with pytest.raises(ZeroDivisionError):
@@ -110,6 +110,6 @@ def test_another_failure_of_an_extra_is_not_called_missing(tmp_path, monkeypatch
 
 
 @pytest.mark.parametrize("name", [None, 3, ["json"]])
-def test_a_name_that_is_no_text_is_not_known(name):
+def test_name_of_another_type_is_refused(name):
     with pytest.raises(UnknownNameError, match="Known are: a"):
         Registry("codec", {"a": "json:loads"}).load(name)

@@ -37,7 +37,7 @@ def pairs(path):
     return SqliteCache(CacheFile(path, FORMAT), Codec("pairs", ("a", "b", "value"), json.dumps, json.loads))
 
 
-def test_values_are_stored_by_key_and_the_first_value_stays(tmp_path):
+def test_first_value_of_each_key_is_stored(tmp_path):
     cache = pairs(tmp_path / "c.db")
     assert cache.get(("x", 1)) is None
     cache.put(("x", 1), 1.5)
@@ -48,7 +48,7 @@ def test_values_are_stored_by_key_and_the_first_value_stays(tmp_path):
     assert cache.get_many([]) == {}
 
 
-def test_more_keys_than_one_statement_takes_are_found_in_their_order_by_the_index(tmp_path):
+def test_many_keys_are_read_in_order_through_the_index(tmp_path):
     cache = pairs(tmp_path / "c.db")
     values = {("x", number): number for number in range(2000)}
     cache.put_many(values)
@@ -69,7 +69,7 @@ def test_an_exception_in_a_transaction_rolls_it_back(tmp_path):
     assert cache.get(("x", 1)) is None
 
 
-def test_a_value_that_cannot_be_decoded_is_damage(tmp_path):
+def test_undecodable_value_is_an_integrity_error(tmp_path):
     cache = pairs(tmp_path / "c.db")
     with cache.file.transaction() as connection:
         connection.execute("INSERT INTO pairs VALUES ('x', 1, '[')")
@@ -77,7 +77,7 @@ def test_a_value_that_cannot_be_decoded_is_damage(tmp_path):
         cache.get(("x", 1))
 
 
-def test_an_exception_of_the_codec_that_is_no_damage_is_raised_as_it_is(tmp_path):
+def test_other_exception_of_the_codec_is_raised_unchanged(tmp_path):
     def decode(stored):
         raise ZeroDivisionError
 
@@ -87,7 +87,7 @@ def test_an_exception_of_the_codec_that_is_no_damage_is_raised_as_it_is(tmp_path
         cache.get(("x", 1))
 
 
-def test_a_closed_cache_is_refused_and_a_parked_one_opens_again(tmp_path):
+def test_closed_cache_refuses_calls_and_a_parked_one_reopens(tmp_path):
     cache = pairs(tmp_path / "c.db")
     cache.put(("x", 1), 1)
     cache.file.park()
@@ -120,7 +120,7 @@ def test_equal_keys_in_flight_are_computed_once_and_a_failure_is_not_stored(tmp_
     assert cache.get(("x", 1)) == 2
 
 
-def test_different_keys_in_flight_are_computed_side_by_side(tmp_path):
+def test_different_keys_in_flight_are_computed_concurrently(tmp_path):
     cache = pairs(tmp_path / "c.db")
 
     async def run():
@@ -165,7 +165,7 @@ def test_an_empty_file_becomes_a_cache(tmp_path):
     assert cache.get(("x", 1)) == 1
 
 
-def test_threads_that_create_and_fill_one_file_lose_nothing(tmp_path):
+def test_concurrent_threads_lose_no_value(tmp_path):
     faults = []
 
     def fill(number):
@@ -206,7 +206,7 @@ def test_parent_and_forked_child_both_write(tmp_path):
     }
 
 
-def test_a_killed_writer_leaves_every_value_that_it_reported(tmp_path):
+def test_killed_writer_loses_no_reported_value(tmp_path):
     program = """
 import json, sys
 from seasoned.sqlite_cache import CacheFile, CacheFormat, Codec, SqliteCache

@@ -65,7 +65,7 @@ def test_methods_are_called_on_one_loop_and_the_target_is_closed():
     assert len(clock.loops) == 1
 
 
-def test_where_a_loop_runs_already_nothing_differs():
+def test_sync_gives_equal_results_inside_a_running_loop():
     clock = Clock()
     with warnings.catch_warnings():
         warnings.simplefilter("error")
@@ -78,7 +78,7 @@ def test_where_a_loop_runs_already_nothing_differs():
     assert not [thread for thread in threading.enumerate() if thread.name.startswith("seasoned-sync")]
 
 
-def test_one_that_was_used_outside_goes_on_inside_on_the_same_loop():
+def test_sync_uses_the_same_loop_inside_and_outside_a_running_loop():
     clock = Clock()
     sync = Sync(clock)
     assert sync.tick() == "tock"
@@ -92,7 +92,7 @@ def test_one_that_was_used_outside_goes_on_inside_on_the_same_loop():
     assert len(clock.loops) == 1
 
 
-def test_the_public_checks_run_in_a_notebook():
+def test_public_checker_runs_inside_a_running_loop():
     async def cell():
         check_environment(lambda: Grid(["S.G"]), episodes=1)
 

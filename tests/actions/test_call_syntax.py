@@ -43,7 +43,7 @@ def spelled_twice(draw):
 
 
 @given(spelled_twice())
-def test_spellings_of_one_call_are_one_action_and_nothing_of_it_is_lost(case):
+def test_spellings_of_a_call_have_one_canonical_form_without_loss(case):
     expected, first, second = case
     assert parse_call(first) == expected == parse_call(second)
     assert canonical_call(first) == canonical_call(second) == str(expected)
@@ -51,7 +51,7 @@ def test_spellings_of_one_call_are_one_action_and_nothing_of_it_is_lost(case):
 
 
 @given(st.one_of(st.text(min_size=1), st.text(alphabet="f(,='\" a[]{}\\\n", min_size=1)))
-def test_any_text_is_idempotent_and_survives(text):
+def test_canonical_form_is_idempotent_and_preserves_any_text(text):
     if not text.strip():
         with pytest.raises(InputError):
             canonical_call(text)
@@ -77,7 +77,7 @@ def test_any_text_is_idempotent_and_survives(text):
         ("f('''it's  \"x\"''',b=1,a=2)", "f('''it's  \"x\"''', a=2, b=1)"),
     ],
 )
-def test_canonical(text, canonical):
+def test_example_calls_have_their_canonical_forms(text, canonical):
     assert canonical_call(text) == canonical
 
 
@@ -102,7 +102,7 @@ def test_canonical(text, canonical):
         "don't (  panic )",
     ],
 )
-def test_text_that_is_no_call_is_unchanged(text):
+def test_text_without_call_syntax_is_unchanged(text):
     assert parse_call(text) is None
     assert canonical_call(text) == text
 
@@ -119,7 +119,7 @@ def test_text_that_is_no_call_is_unchanged(text):
         ("go north", "Go  North", True),
     ],
 )
-def test_equivalence_is_equality_of_the_key_of_the_canonical_form(first, second, same):
+def test_actions_are_equivalent_if_their_canonical_keys_are_equal(first, second, same):
     assert equivalent(first, second) is same
     assert (normalize_action(canonical_call(first)) == normalize_action(canonical_call(second))) is same
 
@@ -144,7 +144,7 @@ def hostile(n):
 
 @pytest.mark.parametrize("n", [N, pytest.param(5 * N, marks=pytest.mark.slow)])
 @pytest.mark.parametrize("kind", sorted(hostile(1)))
-def test_many_hostile_characters_are_read_in_one_pass(kind, n):
+def test_long_hostile_text_is_parsed_in_linear_time(kind, n):
     once = canonical_call(hostile(n)[kind])
     assert canonical_call(once) == once
 
@@ -159,7 +159,7 @@ def test_an_action_that_is_not_a_text_is_refused(text):
 
 
 @pytest.mark.parametrize("canonical", [5, None, "canonical_call", lambda text: None, lambda text: 3])
-def test_a_canonical_form_is_a_function_from_text_to_text(canonical):
+def test_canonical_must_be_a_function_from_text_to_text(canonical):
     with pytest.raises(InputError) as caught:
         equivalent("a", "a", canonical)
     assert all((caught.value.seen, caught.value.rule, caught.value.next_step))

@@ -59,18 +59,18 @@ def as_json_reads(value: object) -> object:
 
 
 @given(CALLS)
-def test_structured_arguments_come_back_as_they_were(call):
+def test_structured_arguments_are_parsed_back_equal(call):
     assert as_json_reads(parse_tool_call(call.text).arguments) == as_json_reads(call.arguments)
 
 
 @given(CALLS)
-def test_the_memory_s_key_of_a_tool_call_is_its_text(call):
+def test_memory_key_of_a_tool_call_is_its_text(call):
     assert normalize_action(call.text) == call.text
     assert check_text("action", call.text) == call.text
 
 
 @given(CALLS, CALLS)
-def test_two_calls_have_one_key_only_if_they_are_one_call(first, second):
+def test_keys_are_equal_exactly_for_equal_calls(first, second):
     same = (first.name, as_json_reads(first.arguments)) == (second.name, as_json_reads(second.arguments))
     assert (normalize_action(first.text) == normalize_action(second.text)) is same
 
@@ -114,14 +114,14 @@ def test_numbers_are_exact(written, text, value):
     assert parse_tool_call(call.text).arguments["x"] == value
 
 
-def test_ids_and_order_make_no_difference_and_arguments_do():
+def test_canonical_text_ignores_ids_and_order_but_not_arguments():
     one = '{"id": "call_1", "function": {"name": "f", "arguments": "{\\"a\\": 1, \\"b\\": 2}"}}'
     other = '{"type": "tool_use", "id": "toolu_2", "name": "f", "input": {"b": 2, "a": 1}}'
     assert equivalent(one, other, canonical_tool_call)
     assert not equivalent(one, other.replace("2,", "3,"), canonical_tool_call)
 
 
-def test_a_blank_arguments_string_is_no_arguments():
+def test_blank_arguments_string_gives_no_arguments():
     assert parse_tool_call({"function": {"name": "f", "arguments": ""}}).arguments == {}
 
 
@@ -179,7 +179,7 @@ def test_an_invalid_tool_call_is_refused_with_the_rule(call):
     assert len(str(caught.value)) < 600
 
 
-def test_a_million_characters_are_one_argument():
+def test_argument_of_a_million_characters_is_parsed_back_equal():
     text = canonical_tool_call({"name": "f", "arguments": {"x": "A  " * 333_333}})
     assert parse_tool_call(text).arguments["x"] == "A  " * 333_333
     assert normalize_action(text) == text

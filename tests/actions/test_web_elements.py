@@ -35,7 +35,7 @@ def literal(text: str) -> str:
 
 
 @given(PAGES, st.data())
-def test_there_and_back_again(elements, data):
+def test_described_action_resolves_to_the_original(elements, data):
     page = Page(elements)
     id_, other = data.draw(st.sampled_from(list(elements))), data.draw(st.sampled_from(list(elements)))
     text = literal(data.draw(NASTY))
@@ -57,14 +57,14 @@ def test_there_and_back_again(elements, data):
 
 
 @given(PAGES)
-def test_elements_of_a_page_never_share_a_key(elements):
+def test_elements_of_a_page_have_distinct_keys(elements):
     page = Page(elements)
     described = [page.describe(f"click({literal(id_)})") for id_ in elements]
     assert len(check_candidates(dict.fromkeys(described, -1.0), None).logits) == len(elements)
 
 
 @given(PAGES, st.randoms(use_true_random=False))
-def test_other_ids_tomorrow_change_nothing(elements, random):
+def test_described_action_resolves_on_a_page_with_other_ids(elements, random):
     fresh = [f"z{number}" for number in range(len(elements))]
     random.shuffle(fresh)
     tomorrow = dict(zip(fresh, elements.values(), strict=True))
@@ -96,14 +96,14 @@ def test_other_ids_tomorrow_change_nothing(elements, random):
         ("go north", "go north"),
     ],
 )
-def test_described(action, described):
+def test_example_actions_are_described(action, described):
     assert describe(action, SHOP) == described
     assert Page(SHOP).describe(described) == described
     if action in ("click(a51)", "click(bid='a51')"):
         assert resolve(described, SHOP) == "click('a51')"
 
 
-def test_two_ids_of_one_element_are_one_action_on_their_pages():
+def test_ids_of_one_element_on_two_pages_give_one_description():
     today, tomorrow = Page({"a1": ("button", "Pay")}), Page({"q9": ("button", "PAY ")})
     assert normalize_action(today.describe("click('a1')")) == normalize_action(
         tomorrow.describe("click('q9')")
@@ -112,12 +112,12 @@ def test_two_ids_of_one_element_are_one_action_on_their_pages():
     assert equivalent("click('a1')", "Click( 'a1' )", today.describe)
 
 
-def test_ids_are_quoted_as_asked():
+def test_ids_are_quoted_as_configured():
     assert Page({"12": ("link", "x")}, quote="").resolve('click(link "x")') == "click(12)"
     assert Page({"12": ("link", "x")}, quote='"').resolve('click(link "x")') == 'click("12")'
 
 
-def test_own_actions_can_be_taught():
+def test_arguments_of_custom_actions_are_described():
     page = Page(SHOP, arguments={"Tap": ("ref",)})
     assert page.describe("tap(ref='a51', hard=True)") == 'tap(button "Add to Cart" #2, hard=True)'
     assert page.describe("click('a51')") == "click('a51')"
@@ -136,7 +136,7 @@ def test_own_actions_can_be_taught():
         ("drag_and_drop(button \"Add to Cart\", 'a51')", InputError),
     ],
 )
-def test_an_unresolvable_element_is_an_error(described, error):
+def test_unresolvable_element_is_refused(described, error):
     with pytest.raises(error) as caught:
         resolve(described, SHOP)
     assert caught.value.rule
@@ -157,7 +157,7 @@ def test_a_close_name_is_suggested():
         ('click(row "r" #9)', "#1 to #4"),
     ],
 )
-def test_a_number_too_high_gets_the_valid_numbers(described, told):
+def test_number_out_of_range_is_refused_with_the_valid_numbers(described, told):
     page = SHOP | {f"r{n}": Element("row", "r") for n in range(4)}
     with pytest.raises(NotFoundError) as caught:
         resolve(described, page)
@@ -166,7 +166,7 @@ def test_a_number_too_high_gets_the_valid_numbers(described, told):
 
 
 @pytest.mark.parametrize("action", ["click('a99')", "click(['a50'])", "drag_and_drop('a50', 'zz')", "click(bid='A50')"])
-def test_an_id_that_is_not_on_the_page_is_not_found(action):
+def test_unknown_id_is_refused(action):
     with pytest.raises(NotFoundError, match="no such id"):
         describe(action, SHOP)
 
@@ -196,7 +196,7 @@ def test_an_invalid_page_is_refused(elements, options):
     assert caught.value.next_step
 
 
-def test_a_million_characters_and_many_elements():
+def test_long_texts_and_many_elements_are_resolved():
     long = "A  \n" * 250_000
     page = Page({f"i{n}": ("link", "next") for n in range(20_000)} | {"x": ("link", long)})
     assert page.resolve(page.describe("click('x')")) == "click('x')"

@@ -78,7 +78,7 @@ def live_under(path: str, clock: str) -> dict[str, object]:
 
 
 @pytest.mark.parametrize("clock", CLOCKS)
-def test_a_process_lives_under_a_broken_clock(tmp_path, zygote, clock):
+def test_memory_is_correct_under_a_broken_clock(tmp_path, zygote, clock):
     said = zygote.start("test_faults_clock:live_under", str(tmp_path / "agent.db"), clock).answer()
     with Memory.open(tmp_path / "agent.db") as memory:  # whose clock is right again
         assert memory.verify().hash == said["hash"]

@@ -66,21 +66,21 @@ def line(refused):
     return f"full disk: {refused.total()} writes refused ({kinds}), each undone, verify clean, each done later"
 
 
-def test_a_full_disk_refuses_a_write_whole(disk, say):
+def test_write_to_a_full_disk_is_rolled_back(disk, say):
     refused = fill_and_write(disk, 1, 12)
     say(line(refused))
     assert refused.total() == 12
 
 
 @pytest.mark.slow
-def test_a_full_disk_two_hundred_times(disk, say):
+def test_two_hundred_writes_to_a_full_disk_are_rolled_back(disk, say):
     refused = fill_and_write(disk, 2, 200)
     say(line(refused))
     assert refused.total() == 200
     assert len(refused) >= 6
 
 
-def test_files_that_may_not_grow_refuse_a_write_whole(tmp_path, zygote, say):
+def test_write_beyond_the_file_size_limit_is_rolled_back(tmp_path, zygote, say):
     """The same without a disk of one's own: the kernel limits the size of the child's files."""
     found = zygote.start("faults_children:work_within_limits", str(tmp_path / "agent.db"), 3, 15).answer()
     say(
@@ -91,7 +91,7 @@ def test_files_that_may_not_grow_refuse_a_write_whole(tmp_path, zygote, say):
         memory.verify()
 
 
-def test_what_was_recorded_is_committed_once_there_is_space(disk):
+def test_recorded_episode_is_committed_after_space_is_freed(disk):
     with Memory.open(disk.folder / "agent.db") as memory:
         memory.add(episode("before"))
         recorder = memory.episode("shopping", id="recorded")
@@ -108,7 +108,7 @@ def test_what_was_recorded_is_committed_once_there_is_space(disk):
 
 
 @pytest.mark.parametrize("read_only", [True, False])
-def test_a_store_on_a_full_disk_is_opened_or_says_that_it_is_full(disk, read_only):
+def test_opening_on_a_full_disk_succeeds_or_raises_store_full(disk, read_only):
     with Memory.open(disk.folder / "agent.db") as memory:
         memory.add(episode("before"))
     disk.fill(0)
@@ -120,7 +120,7 @@ def test_a_store_on_a_full_disk_is_opened_or_says_that_it_is_full(disk, read_onl
         assert isinstance(error, StoreFullError), error
 
 
-def test_a_full_disk_is_still_read_and_makes_no_half_store(disk):
+def test_full_disk_allows_reads_and_creates_no_partial_store(disk):
     path, other = disk.folder / "agent.db", disk.folder / "other.db"
     with Memory.open(path) as memory:
         memory.add_many(episode(f"e{n}") for n in range(20))

@@ -120,7 +120,7 @@ def check(tally, n_rounds):
     assert len(tally.operations) >= min(4, n_rounds // 5)
 
 
-def test_kill_9_loses_nothing_that_was_acknowledged(tmp_path, zygote, say):
+def test_kill_9_loses_no_acknowledged_write(tmp_path, zygote, say):
     tally = rounds(zygote, tmp_path, 20, seed=1000)
     say(tally.line())
     check(tally, 20)
@@ -128,7 +128,7 @@ def test_kill_9_loses_nothing_that_was_acknowledged(tmp_path, zygote, say):
 
 @pytest.mark.slow
 @pytest.mark.timeout(1800)
-def test_kill_9_two_hundred_times(tmp_path, zygote, say):
+def test_two_hundred_kills_lose_no_acknowledged_write(tmp_path, zygote, say):
     tally = rounds(zygote, tmp_path, 200, seed=5000)
     say(f"{tally.line()}; in flight: " + ", ".join(f"{n} {name}" for name, n in sorted(tally.operations.items())))
     check(tally, 200)

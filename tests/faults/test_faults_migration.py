@@ -36,7 +36,7 @@ def schema_of(path):
         return connection.execute("PRAGMA user_version").fetchone()[0]
 
 
-def test_the_old_store_is_one(old_store, tmp_path):
+def test_old_store_is_migrated_on_opening(old_store, tmp_path):
     old, hash_, content = old_store
     path = shutil.copy(old, tmp_path / "agent.db")
     assert schema_of(path) == 1
@@ -84,14 +84,14 @@ def line(phases):
     )
 
 
-def test_kill_9_during_a_migration(zygote, old_store, tmp_path, say):
+def test_kill_9_during_a_migration_leaves_the_old_or_the_new_schema(zygote, old_store, tmp_path, say):
     phases = rounds(zygote, old_store, tmp_path, 9, seed=3)
     say(line(phases))
     assert phases["killed, old"]
 
 
 @pytest.mark.slow
-def test_kill_9_during_a_migration_many_times(zygote, old_store, tmp_path, say):
+def test_repeated_kills_during_a_migration_leave_the_old_or_the_new_schema(zygote, old_store, tmp_path, say):
     phases = rounds(zygote, old_store, tmp_path, 120, seed=4)
     say(line(phases))
     assert phases["killed, old"] >= 20

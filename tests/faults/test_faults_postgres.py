@@ -89,7 +89,7 @@ def line(counts, kinds, n_told, reasons, seconds):
     )
 
 
-def test_sixteen_clients_outlive_their_server(zygote, own_server, tmp_path, say):
+def test_sixteen_clients_lose_no_episode_across_server_restarts(zygote, own_server, tmp_path, say):
     summary, kinds = crowd(zygote, own_server, tmp_path, 2, 10)
     say(summary)
     assert kinds == {"killed": 1, "stopped": 1}
@@ -97,7 +97,7 @@ def test_sixteen_clients_outlive_their_server(zygote, own_server, tmp_path, say)
 
 @pytest.mark.slow
 @pytest.mark.timeout(900)
-def test_sixteen_clients_outlive_their_server_many_times(zygote, own_server, tmp_path, say):
+def test_sixteen_clients_lose_no_episode_across_many_server_restarts(zygote, own_server, tmp_path, say):
     summary, kinds = crowd(zygote, own_server, tmp_path, 20, 100)
     say(summary)
     assert kinds == {"killed": 10, "stopped": 10}

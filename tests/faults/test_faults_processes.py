@@ -57,7 +57,7 @@ def line(counts, n_killed, n_told, seconds):
     )
 
 
-def test_eight_processes(zygote, tmp_path, say):
+def test_eight_processes_see_every_acknowledged_episode(zygote, tmp_path, say):
     counts, _, n_told = crowd(zygote, tmp_path, 2)
     say(line(counts, 0, n_told, 2))
     assert counts["own seen"] == n_told > N_PROCESSES
@@ -67,7 +67,7 @@ def test_eight_processes(zygote, tmp_path, say):
 @pytest.mark.slow
 @pytest.mark.timeout(600)
 @pytest.mark.parametrize("kill_every_s", [None, 0.5], ids=["undisturbed", "killed"])
-def test_eight_processes_for_a_minute(zygote, tmp_path, say, kill_every_s):
+def test_eight_processes_see_every_acknowledged_episode_for_a_minute(zygote, tmp_path, say, kill_every_s):
     counts, n_killed, n_told = crowd(zygote, tmp_path, 60, kill_every_s)
     say(line(counts, n_killed, n_told, 60))
     assert counts["others seen"] > N_PROCESSES

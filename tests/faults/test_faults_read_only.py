@@ -93,7 +93,7 @@ def folder():
 
 
 @pytest.mark.parametrize("closed", [True, False], ids=["closed", "with its log"])
-def test_a_read_only_disk(disk, zygote, say, closed):
+def test_read_only_disk_allows_reads_and_refuses_writes(disk, zygote, say, closed):
     expected = make(disk.folder / "store", closed)
     disk.remount("ro")
     try:
@@ -110,7 +110,7 @@ def test_a_read_only_disk(disk, zygote, say, closed):
     ("which", "closed"),
     [("folder", True), ("folder", False), ("file", True), ("file", False), ("both", True), ("both", False)],
 )
-def test_permissions(folder, zygote, say, which, closed):
+def test_missing_permissions_allow_reads_and_refuse_writes(folder, zygote, say, which, closed):
     expected = make(folder, closed)
     user = None
     if os.geteuid() == 0:  # permissions do not bind root
@@ -148,7 +148,7 @@ def follow(path: str, turns: list[int], answers: int) -> None:
 
 
 @pytest.mark.skipif(os.geteuid() != 0, reason="only root can read as somebody else")
-def test_a_reader_who_may_not_write_sees_what_others_commit(folder):
+def test_read_only_user_reads_later_commits(folder):
     folder.mkdir()
     with Memory.open(folder / "agent.db") as memory:
         memory.add(episode("e0"))

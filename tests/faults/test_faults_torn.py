@@ -51,7 +51,7 @@ MANY = pytest.param((2, 200, 1200), id="many", marks=[pytest.mark.slow, pytest.m
 
 @pytest.mark.parametrize("kind", DAMAGES)
 @pytest.mark.parametrize("amount", [FEW, MANY])
-def test_damage_is_noticed_or_does_no_harm(damaged, say, kind, amount):
+def test_damage_is_detected_or_harmless(damaged, say, kind, amount):
     said = damaged(kind, *amount)
     say(line(kind, said))
     assert not said["wrong"], "\n".join(said["wrong"])
@@ -60,7 +60,7 @@ def test_damage_is_noticed_or_does_no_harm(damaged, say, kind, amount):
 
 @pytest.mark.parametrize("kind", DAMAGES)
 @pytest.mark.parametrize("amount", [FEW, MANY])
-def test_reading_what_is_damaged_ends_in_an_error_of_ours(damaged, kind, amount):
+def test_reading_a_damaged_store_raises_only_seasoned_errors(damaged, kind, amount):
     stray = damaged(kind, *amount)["stray"]
     assert not stray, "\n".join(stray)
 
@@ -77,7 +77,7 @@ def test_reading_what_is_damaged_ends_in_an_error_of_ours(damaged, kind, amount)
     ],
     ids=str,
 )
-def test_an_empty_or_missing_file_beside_a_log_is_not_a_new_store(tmp_path, options, missing):
+def test_empty_or_missing_file_with_a_log_is_refused(tmp_path, options, missing):
     """All that was committed is still in the log: it must not go, and nobody may be told that the store is empty."""
     with Memory.open(tmp_path / "source.db") as memory:
         memory.add(episode("committed"))

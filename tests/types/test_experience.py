@@ -119,14 +119,14 @@ def test_rounding_above_logprob_0_is_allowed():
     assert Step("s", "a", prior={"a": 1e-12, "b": -30}).prior == {"a": 1e-12, "b": -30.0}
 
 
-def test_a_step_keeps_its_own_prior():
+def test_step_copies_its_prior():
     prior = {"a": -0.1}
     step = Step("s", "a", prior=prior)
     prior["a"] = 5.0
     assert step.prior == {"a": -0.1}
 
 
-def test_a_step_does_not_change():
+def test_step_is_immutable():
     with pytest.raises(dataclasses.FrozenInstanceError):
         STEP.reward = 1.0
 
@@ -172,11 +172,11 @@ def test_a_finished_episode_has_steps(ending):
     refused(lambda: Episode("t", [], ending=ending), "steps = []", "at least one step")
 
 
-def test_an_aborted_episode_may_have_none():
+def test_aborted_episode_may_have_no_steps():
     assert Episode("t", [], ending="aborted").steps == ()
 
 
-def test_an_episode_keeps_its_own_steps():
+def test_episode_copies_its_steps_and_is_immutable():
     steps = [STEP]
     episode = Episode("t", steps)
     steps.append(STEP)
@@ -185,7 +185,7 @@ def test_an_episode_keeps_its_own_steps():
         episode.task = "other"
 
 
-def test_an_episode_survives_another_process():
+def test_episode_survives_pickling():
     episode = Episode("t", [Step("s", "a", 1.0, {"a": -0.1}, 0.5)], id="e", final_state="f", subject="someone")
     assert pickle.loads(pickle.dumps(episode)) == episode
 
@@ -215,7 +215,7 @@ def test_a_prior_is_a_mapping_in_its_own_order():
     ],
     ids=ids,
 )
-def test_a_step_checks_a_prior_like_any_mapping(prior, seen, rule):
+def test_step_refuses_invalid_values_of_a_prior(prior, seen, rule):
     refused(lambda: Step("s", "a", prior=Prior(prior)), seen, rule)
 
 

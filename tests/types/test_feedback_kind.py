@@ -65,7 +65,7 @@ def test_a_new_kind_is_stored_redacted(rating, tmp_path):
         assert SECRET.encode() not in path.read_bytes()
 
 
-def test_a_new_kind_is_superseded_quarantined_and_revoked_like_others(rating):
+def test_new_kind_is_superseded_and_revoked_like_others(rating):
     with Memory.open(":memory:") as memory:
         memory.add(Episode("t", [Step("s", "a")], "e1"))
         memory.feedback("e1", rating(5, "good"), author="ann")
@@ -127,20 +127,20 @@ def test_a_new_kind_is_in_the_schema_of_the_service(rating):
     assert feedback_from_json({**body, "better": ["b"]})[0] == rating(1, "bad", ("b",))
 
 
-def test_a_new_kind_is_shown_in_its_own_words(rating):
+def test_note_text_of_a_new_kind_has_its_words(rating):
     with Memory.open(":memory:") as memory:
         memory.add(Episode("t", [Step("s", "a")], "e1"))
         memory.feedback("e1", rating(1, "it is slow", comment="really"), weight=2.0)
         assert note_text(memory.notes()[0]) == "1 stars because it is slow (weight 2): really"
 
 
-def test_a_new_kind_has_a_record(rating):
+def test_new_kind_is_read_back_from_its_record(rating):
     record = feedback_record(rating(1, "bad", ("b",)))
     assert record == {"stars": 1, "reason": "bad", "better": ["b"]}
     assert feedback_from_record(KIND, record) == rating(1, "bad", ("b",))
 
 
-def test_a_kind_with_the_name_of_another_is_refused(rating):
+def test_kind_with_a_taken_name_is_refused(rating):
     @dataclass(frozen=True)
     class Other(rating):
         comment: str | None = None
@@ -161,7 +161,7 @@ def test_a_kind_with_a_reserved_field_is_refused():
     assert "weighted" not in FEEDBACK_KINDS
 
 
-def test_a_kind_without_rewards_cannot_be_made():
+def test_kind_without_rewards_cannot_be_instantiated():
     @dataclass(frozen=True)
     class Silent(Feedback):
         kind: ClassVar[str] = "silent"

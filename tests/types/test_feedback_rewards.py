@@ -26,14 +26,14 @@ def by_definition(a, b):
 
 @given(TEXTS, TEXTS)
 @settings(max_examples=60, deadline=None)
-def test_the_edit_distance_is_the_recurrences(a, b):
+def test_edit_distance_equals_the_recurrence(a, b):
     assert edit_distance(a, b) == by_definition(a, b) == edit_distance(b, a)
     longer = max(len(a), len(b))
     assert edit_reward(a, b) == (1.0 if not longer else 1 - 2 * by_definition(a, b) / longer)
     assert -1.0 <= edit_reward(a, b) <= 1.0
 
 
-def test_long_texts_are_compared_where_they_differ():
+def test_edit_distance_of_long_texts_skips_common_ends():
     a = "x" * 400_000 + "middle" + "y" * 400_000
     assert edit_distance(a, a.replace("middle", "muddles")) == 2
     assert edit_distance(a, a) == 0
@@ -44,7 +44,7 @@ def test_long_texts_are_compared_where_they_differ():
 
 @given(st.integers(2, 40), st.data())
 @settings(max_examples=30, deadline=None)
-def test_a_choice_is_bordas_count_over_its_pairs(n, data):
+def test_choice_rewards_are_borda_counts(n, data):
     chosen = data.draw(st.integers(0, n - 1))
     rewards = choice_rewards(n, chosen)
     for index, reward in enumerate(rewards):
@@ -55,7 +55,7 @@ def test_a_choice_is_bordas_count_over_its_pairs(n, data):
 
 
 @pytest.mark.parametrize(("n", "chosen"), [(1, 0), (0, 0), (2, 2), (3, -1)])
-def test_a_choice_needs_two_and_one_of_them(n, chosen):
+def test_choice_needs_two_candidates_and_a_valid_index(n, chosen):
     with pytest.raises(InputError):
         choice_rewards(n, chosen)
 
@@ -72,5 +72,5 @@ def test_a_score_is_linear_on_its_scale(one, other, share):
     assert score_reward(value, low, high) == pytest.approx(2 * (value - low) / (high - low) - 1, abs=1e-9)
 
 
-def test_test_counts_are_rewarded_by_their_share():
+def test_success_reward_is_linear_in_the_passed_share():
     assert [success_reward(passed, 4) for passed in range(5)] == [-1.0, -0.5, 0.0, 0.5, 1.0]

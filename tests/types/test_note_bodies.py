@@ -50,5 +50,5 @@ def test_a_question_without_an_episode_is_about_its_own_step():
 
 
 @pytest.mark.parametrize("body", [{}, {"text": None}, {"text": " \n"}, {"text": 3}])
-def test_a_body_without_a_text_has_none(body):
+def test_note_text_of_a_body_without_text_is_none(body):
     assert note_text_of(body) is None
