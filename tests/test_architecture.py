@@ -222,11 +222,11 @@ class Import:
 def imports_of(source, module, is_package, modules):
     """Return every import in `source`; `from package import name` is the submodule of that name, if there is one."""
     package = module if is_package else module.rpartition(".")[0]
-    found = []
+    imports = []
 
     def visit(node, when):
         if isinstance(node, ast.Import):
-            found.extend(Import(alias.name, node.lineno, when) for alias in node.names)
+            imports.extend(Import(alias.name, node.lineno, when) for alias in node.names)
         elif isinstance(node, ast.ImportFrom):
             base = node.module or ""
             if node.level:
@@ -234,11 +234,11 @@ def imports_of(source, module, is_package, modules):
                 base = ".".join([*parents, *([node.module] if node.module else [])])
             for alias in node.names:
                 inner = f"{base}.{alias.name}"
-                found.append(Import(inner if inner in modules else base, node.lineno, when))
+                imports.append(Import(inner if inner in modules else base, node.lineno, when))
         elif isinstance(node, ast.Call) and called(node) in DYNAMIC and node.args:
             first = node.args[0]
             if isinstance(first, ast.Constant) and isinstance(first.value, str):
-                found.append(Import(first.value, node.lineno, when))
+                imports.append(Import(first.value, node.lineno, when))
         if isinstance(node, ast.If) and "TYPE_CHECKING" in ast.unparse(node.test):
             for child in node.body:
                 visit(child, "typing")
@@ -255,7 +255,7 @@ def imports_of(source, module, is_package, modules):
             visit(child, when)
 
     visit(ast.parse(source), "import")
-    return found
+    return imports
 
 
 def called(node):
@@ -318,13 +318,13 @@ def test_every_kind_of_import_is_found(source, target, when):
         "seasoned.memory",
         "seasoned.memory.stores.sqlite",
     }
-    found = imports_of(source, "seasoned.memory.facade", False, modules)
-    assert (target, when) in {(i.target, i.when) for i in found}
+    imports = imports_of(source, "seasoned.memory.facade", False, modules)
+    assert (target, when) in {(i.target, i.when) for i in imports}
 
 
 def test_relative_imports_of_a_package_are_resolved():
-    found = imports_of("from .sqlite import x", "seasoned.memory", True, {"seasoned.memory.sqlite"})
-    assert [i.target for i in found] == ["seasoned.memory.sqlite"]
+    imports = imports_of("from .sqlite import x", "seasoned.memory", True, {"seasoned.memory.sqlite"})
+    assert [i.target for i in imports] == ["seasoned.memory.sqlite"]
 
 
 def test_modules_and_imports_of_the_package_are_read():
@@ -380,8 +380,8 @@ def test_package_table_has_no_cycle():
 def test_modules_have_no_import_cycle():
     """Imports count at any time: on import, on a call, or for the type checker only."""
     graph = {
-        module: {i.target for i in found if i.target in MODULES and i.target != module}
-        for module, found in IMPORTS.items()
+        module: {i.target for i in imports if i.target in MODULES and i.target != module}
+        for module, imports in IMPORTS.items()
     }
     try:
         graphlib.TopologicalSorter(graph).prepare()

@@ -20,7 +20,7 @@ def folder(tmp_path):
     return tmp_path
 
 
-def found(python, folder, *arguments, **env):
+def search_output(python, folder, *arguments, **env):
     main = "from seasoned.cli import main; main()"
     command = [*python, "-c", main, "memory", "search", "a.db", "page 1", "--threshold", "0", "--json"]
     environment = {**os.environ, **env}
@@ -31,7 +31,7 @@ def found(python, folder, *arguments, **env):
 
 
 def count(python, folder, *arguments, **env):
-    code, out, err = found(python, folder, *arguments, **env)
+    code, out, err = search_output(python, folder, *arguments, **env)
     assert code == 0, err
     answer = json.loads(out)
     return len(answer if isinstance(answer, list) else answer["neighbors"])
@@ -51,7 +51,7 @@ def test_seasoned_config_selects_another_file(folder):
 
 
 @pytest.mark.parametrize(
-    ("text", "said"),
+    ("text", "message"),
     [
         ("[memory.serach]\nk = 3\n", "memory.serach"),
         ("[memory.search]\nkk = 3\n", "memory.search.kk"),
@@ -60,15 +60,15 @@ def test_seasoned_config_selects_another_file(folder):
         ("[memory", "settings must be in TOML"),
     ],
 )
-def test_unknown_settings_are_refused(warm_python, folder, text, said):
+def test_unknown_settings_are_refused(warm_python, folder, text, message):
     (folder / "seasoned.toml").write_text(text)
-    code, out, err = found(warm_python, folder)
+    code, out, err = search_output(warm_python, folder)
     assert (code, out) == (2, "")
-    assert said in err
+    assert message in err
     assert "Traceback" not in err
 
 
 def test_missing_settings_file_is_refused(warm_python, folder):
-    code, _, err = found(warm_python, folder, SEASONED_CONFIG="nowhere.toml")
+    code, _, err = search_output(warm_python, folder, SEASONED_CONFIG="nowhere.toml")
     assert code == 2
     assert "nowhere.toml" in err

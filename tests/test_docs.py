@@ -57,7 +57,7 @@ def blocks_of(page):
 
 
 def script_of(page):
-    """The page's Python, each line where it is on the page, so that a traceback names the page's lines."""
+    """The page's Python with each line at its line number on the page, which tracebacks then show."""
     lines = []
     for block in blocks_of(page):
         if block.language == "python" and block.marks != "no-run":
@@ -66,7 +66,7 @@ def script_of(page):
 
 
 def commands_of(page):
-    """The commands that a reader would type, continued lines joined; `make` is for `make`'s own tests."""
+    """The commands of a page with continued lines joined, except `make` commands, which have separate tests."""
     for block in blocks_of(page):
         if block.language == "console" and block.marks != "no-run":
             for line in block.body.replace("\\\n", " ").splitlines():
@@ -96,7 +96,7 @@ def run(command, folder, *first_on_path):
 
 @pytest.fixture(scope="module")
 def python_of(warm_python, tmp_path_factory):
-    """Run the Python of a page, once, in a folder of its own; return how it went, and the folder."""
+    """Run the Python of a page once, in a separate folder; return the finished process and the folder."""
 
     @functools.cache
     def python_of(page):
@@ -128,7 +128,7 @@ def test_python_blocks_of_a_page_run_as_one_script(page, python_of):
 
 @pytest.mark.parametrize("page", [page for page in WRITTEN if list(commands_of(page))], ids=name_of)
 def test_commands_of_a_page_succeed_in_order(page, python_of, warm_path):
-    """After the page's Python, in the same folder: a command may read what that wrote."""
+    """The commands run after the page's Python in the same folder, and may read its files."""
     done, folder = python_of(page)
     assert done.returncode == 0, done.stderr
     script = "\n".join(["set -x", *commands_of(page)])
@@ -217,8 +217,8 @@ def test_docstring_examples_pass(name, tmp_path, monkeypatch):
 
 
 def test_package_has_more_than_fifty_docstring_examples():
-    found = [test for name in MODULES for test in doctest.DocTestFinder().find(importlib.import_module(name))]
-    assert sum(bool(test.examples) for test in found) > 50
+    tests = [test for name in MODULES for test in doctest.DocTestFinder().find(importlib.import_module(name))]
+    assert sum(bool(test.examples) for test in tests) > 50
 
 
 @pytest.mark.parametrize("name", [n for n in seasoned.__all__ if not n.startswith("_")])
@@ -228,10 +228,10 @@ def test_every_public_name_has_an_example(name):
 
 @pytest.mark.parametrize("name", ["seasoned.Memory", "seasoned.llms.OpenAILLM", "seasoned.llms.LocalScorer"])
 def test_reference_lists_inherited_members(name):
-    """Every public member that Python finds on it, wherever in the package it is defined."""
+    """The page lists every public member of the class, whichever class of the package defines it."""
     module, _, cls = name.rpartition(".")
     page = (DOCS / "reference" / "api.md").read_text(encoding="utf-8")
     section = page.partition(f"\n### {cls}\n")[2].partition("\n### ")[0]
     listed = re.findall(r"^#### `(?:async )?\.(\w+)", section, re.MULTILINE)
-    found = [member for member in dir(getattr(importlib.import_module(module), cls)) if not member.startswith("_")]
-    assert sorted(listed) == found
+    members = [member for member in dir(getattr(importlib.import_module(module), cls)) if not member.startswith("_")]
+    assert sorted(listed) == members

@@ -1,4 +1,4 @@
-"""The tree of errors is the one drawn in the docstring; every message has the value, the rule and the next step."""
+"""The tree of errors equals the drawing in the docstring; every message has the value, the rule and the next step."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ BUILTIN_PARENTS = {
 
 
 def drawn_tree():
-    """Each drawn error: its parent's name, the builtin parents drawn in parentheses, and what it means."""
+    """Each drawn error: its parent's name, the builtin parents drawn in parentheses, and its meaning."""
     tree, path = {}, []
     for line in (errors.__doc__ or "").splitlines():
         if match := LINE.match(line):

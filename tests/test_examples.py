@@ -145,16 +145,16 @@ def test_too_few_seeds_or_episodes_are_refused(
 
 @pytest.mark.parametrize(("people", "kind"), [("human_choices.py", "choices"), ("edits.py", "edits")])
 def test_choices_and_edits_gain_more_than_thumbs(people: str, kind: str, options: dict[str, tuple[str, ...]]) -> None:
-    found = re.search(rf"^{kind} - thumbs.*\[([-+]\d\.\d+), ", run(people, *options[people]), re.MULTILINE)
-    assert found is not None
-    assert float(found[1]) > 0.0
+    match = re.search(rf"^{kind} - thumbs.*\[([-+]\d\.\d+), ", run(people, *options[people]), re.MULTILINE)
+    assert match is not None
+    assert float(match[1]) > 0.0
 
 
 def test_reviews_gain_more_than_tests_alone(options: dict[str, tuple[str, ...]]) -> None:
     output = run("coding_agent.py", *options["coding_agent.py"])
-    found = re.search(r"^review - tests.*\[([-+]\d\.\d+), ", output, re.MULTILINE)
-    assert found is not None
-    assert float(found[1]) > 0.0
+    match = re.search(r"^review - tests.*\[([-+]\d\.\d+), ", output, re.MULTILINE)
+    assert match is not None
+    assert float(match[1]) > 0.0
     assert "12 patches were tested in their own processes" in output, "each patch once"
 
 
@@ -182,17 +182,17 @@ def test_filing_agent_learns_config_jobs_from_examples() -> None:
 
 def test_feedback_gains_more_than_dashboards_alone(options: dict[str, tuple[str, ...]]) -> None:
     output = run("rollback.py", *options["rollback.py"])
-    found = re.search(r"^feedback - memory.*\[([-+]\d\.\d+), ", output, re.MULTILINE)
-    assert found is not None
-    assert float(found[1]) > 0.0
+    match = re.search(r"^feedback - memory.*\[([-+]\d\.\d+), ", output, re.MULTILINE)
+    assert match is not None
+    assert float(match[1]) > 0.0
 
 
 @pytest.mark.slow
 def test_votes_gain_over_the_model_alone(options: dict[str, tuple[str, ...]]) -> None:
     output = run("closed_api.py", *options["closed_api.py"])
-    found = re.search(r"^votes - alone.*\[([-+]\d\.\d+), ", output, re.MULTILINE)
-    assert found is not None
-    assert float(found[1]) > 0.0
+    match = re.search(r"^votes - alone.*\[([-+]\d\.\d+), ", output, re.MULTILINE)
+    assert match is not None
+    assert float(match[1]) > 0.0
 
 
 @pytest.mark.slow

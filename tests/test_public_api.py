@@ -41,7 +41,7 @@ def linter_order(names):
 
 
 def is_empty(module):
-    """Nothing but a docstring."""
+    """Whether the module has only a docstring."""
     source = Path(module.__file__).read_text(encoding="utf-8")
     return all(isinstance(node, ast.Expr) and isinstance(node.value, ast.Constant) for node in ast.parse(source).body)
 
@@ -60,13 +60,13 @@ def test_every_module_lists_its_public_names(name):
 def test_importable_names_are_the_listed_ones():
     for name in seasoned.__all__:
         getattr(seasoned, name)
-    found = {
+    importable = {
         name
         for name, value in vars(seasoned).items()
         if not name.startswith("_") and not isinstance(value, ModuleType) and name not in BYSTANDERS
     }
     listed = set(seasoned.__all__)
-    assert found <= listed, "importable from seasoned, but not in its __all__"
+    assert importable <= listed, "importable from seasoned, but not in its __all__"
     assert listed <= set(dir(seasoned)), "in __all__, but completion does not show it"
     assert listed >= CONTRACT
 

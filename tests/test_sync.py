@@ -17,7 +17,7 @@ from seasoned.testing import check_environment
 
 
 class Clock:
-    """Remembers the loop and what was said; an async resource belongs to one loop."""
+    """A resource that records the loops of its calls; an async resource belongs to one loop."""
 
     def __init__(self) -> None:
         self.loops, self.closed, self.cancelled = set(), False, False
@@ -47,11 +47,11 @@ class Clock:
 
 def use(clock):
     with Sync(clock) as sync:
-        said = [sync.tick(), sync.tick("tick"), sync.now()]
+        answers = [sync.tick(), sync.tick("tick"), sync.now()]
         with pytest.raises(ValueError, match="broken"):
             sync.tick("broken", fail=True)
-        said.append(sync.tick("again"))
-    return said
+        answers.append(sync.tick("again"))
+    return answers
 
 
 async def use_inside(clock):
@@ -69,9 +69,9 @@ def test_sync_gives_equal_results_inside_a_running_loop():
     clock = Clock()
     with warnings.catch_warnings():
         warnings.simplefilter("error")
-        said, running = asyncio.run(use_inside(clock))
+        answers, running = asyncio.run(use_inside(clock))
         gc.collect()  # a coroutine that nobody awaited would warn now
-    assert said == ["tock", "tick", 12, "again"]
+    assert answers == ["tock", "tick", 12, "again"]
     assert clock.closed
     assert len(clock.loops) == 1
     assert running not in clock.loops

@@ -27,7 +27,7 @@ CALLS = st.builds(
 
 
 def shapes(call: ToolAction) -> list[object]:
-    """The call as models and clients write it."""
+    """The call in each format of models and clients."""
     name, arguments = call.name, dict(reversed(call.arguments.items()))
     plain = {"name": name, "arguments": arguments}
     return [
@@ -52,7 +52,7 @@ def test_every_format_has_one_text_and_is_parsed_without_loss(call):
 
 
 def as_json_reads(value: object) -> object:
-    """Equality that tells 1, 1.0 and True apart."""
+    """A value whose equality distinguishes 1, 1.0 and True."""
     if isinstance(value, dict):
         return {key: as_json_reads(item) for key, item in value.items()}
     return [as_json_reads(item) for item in value] if isinstance(value, list) else (type(value), repr(value))

@@ -1,4 +1,4 @@
-"""Web actions by description: described and resolved on one page, and on the page of another day."""
+"""Web actions by description: described and resolved on one page, and on a page with other ids."""
 
 from __future__ import annotations
 
@@ -150,18 +150,18 @@ def test_a_close_name_is_suggested():
 
 
 @pytest.mark.parametrize(
-    ("described", "told"),
+    ("described", "hint"),
     [
         ('click(button "Add to Cart" #3)', "#1 or #2"),
         ('click(link "Add to Cart" #2)', "#1"),
         ('click(row "r" #9)', "#1 to #4"),
     ],
 )
-def test_number_out_of_range_is_refused_with_the_valid_numbers(described, told):
+def test_number_out_of_range_is_refused_with_the_valid_numbers(described, hint):
     page = SHOP | {f"r{n}": Element("row", "r") for n in range(4)}
     with pytest.raises(NotFoundError) as caught:
         resolve(described, page)
-    assert told in caught.value.next_step
+    assert hint in caught.value.next_step
     assert "Did you mean" not in str(caught.value)
 
 

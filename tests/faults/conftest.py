@@ -1,4 +1,4 @@
-"""What the fault kit shares, and the lines that it ends with."""
+"""Fixtures of the fault kit, and the lines of its summary."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from faults_zygote import Zygote
 
 @pytest.fixture(scope="session")
 def zygote(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Zygote]:
-    """Starts children."""
+    """A process that forks children for the tests."""
     zygote = Zygote(tmp_path_factory.mktemp("zygote"))
     yield zygote
     zygote.close()
@@ -21,12 +21,12 @@ def zygote(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Zygote]:
 
 @pytest.fixture
 def disk() -> Iterator[Disk]:
-    """A file system of a few megabytes of its own."""
+    """A separate file system of a few megabytes."""
     with tempfile.TemporaryDirectory(prefix="seasoned-disk-") as folder, small_disk(Path(folder)) as disk:
         yield disk
 
 
 @pytest.fixture
-def say(request: pytest.FixtureRequest) -> Callable[[str], None]:
-    """Puts a line into the summary at the end of the run."""
+def report_line(request: pytest.FixtureRequest) -> Callable[[str], None]:
+    """A function that adds a line to the summary of the run."""
     return lambda line: request.node.user_properties.append(("faults", line))

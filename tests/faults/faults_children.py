@@ -1,4 +1,4 @@
-"""What runs in a child while a fault strikes it."""
+"""Functions that run in a child process during a fault."""
 
 from __future__ import annotations
 
@@ -21,24 +21,24 @@ __all__ = ["Log", "die_at_byte", "open_only", "warm_up", "work", "work_within_li
 
 
 class Log:
-    """Lines that outlive the process that wrote them."""
+    """A log of JSON lines that survives the death of its process."""
 
     def __init__(self, path: str) -> None:
         self._file = os.open(path, os.O_CREAT | os.O_APPEND | os.O_WRONLY)
 
-    def say(self, *what: Any) -> None:
-        os.write(self._file, json.dumps(what).encode() + b"\n")
+    def write(self, *entry: Any) -> None:
+        os.write(self._file, json.dumps(entry).encode() + b"\n")
 
 
 def die_at_byte(limit_bytes: int) -> None:
-    """Let the kernel end this process in the middle of the write that would make a file longer than this."""
+    """Make the kernel end this process in the middle of a write beyond this file size."""
     resource.setrlimit(resource.RLIMIT_CORE, (0, 0))
     resource.setrlimit(resource.RLIMIT_FSIZE, (limit_bytes, limit_bytes))
     signal.signal(signal.SIGXFSZ, signal.SIG_DFL)  # Python ignores it
 
 
 def warm_up() -> None:
-    """Use everything once, so that it is loaded."""
+    """Run each operation once, so that all modules are loaded."""
     draw, content = random.Random(0), Content()
     handle = Handle(lambda: Memory.open(":memory:"))
     for name in ("add", "add_many", "record", "import", "feedback", "quarantine", "prune", "compact"):
@@ -52,44 +52,44 @@ def warm_up() -> None:
 
 
 def work(path: str, log: str, workload: str, seed: int, limit_bytes: int | None) -> None:
-    """Do what the workload says, for ever, and log each operation before it and after it."""
-    draw, told = random.Random(seed), Log(log)
+    """Run random operations of the workload until the end of the process; log each before and after it."""
+    draw, journal = random.Random(seed), Log(log)
     if limit_bytes is not None:
         die_at_byte(limit_bytes)
     handle = Handle(lambda: Memory.open(path, gamma=0.5))
-    told.say("open")
+    journal.write("open")
     content = Content.of(handle.memory)
     while True:
         name = draw.choice(WORKLOADS[workload])
         chosen = OPERATIONS[name].choose(draw, handle, content)
         if chosen is not None:
-            told.say("do", name, chosen)
-            said = OPERATIONS[name].do(handle, chosen)
-            told.say("did", said)
-            OPERATIONS[name].follow(content, chosen, said)
+            journal.write("do", name, chosen)
+            result = OPERATIONS[name].do(handle, chosen)
+            journal.write("did", result)
+            OPERATIONS[name].follow(content, chosen, result)
 
 
 def open_only(path: str, log: str, limit_bytes: int | None) -> None:
     """Open a memory, and close it."""
-    told = Log(log)
+    journal = Log(log)
     if limit_bytes is not None:
         die_at_byte(limit_bytes)
-    told.say("open")
+    journal.write("open")
     Memory.open(path).close()
-    told.say("opened")
+    journal.write("opened")
 
 
 def work_within_limits(path: str, seed: int, n_refusals: int) -> dict[str, int]:
-    """Work on files that may not grow beyond a limit, lift it when a write is refused, and do that write again."""
+    """Write under a limit of the file size; lift the limit after a refused write, and repeat that write."""
     draw = random.Random(seed)
     handle = Handle(lambda: Memory.open(path, gamma=0.5))
     content = Content.of(handle.memory)
     hard = resource.getrlimit(resource.RLIMIT_FSIZE)[1]
-    found = {"refused": 0, "as full": 0, "done": 0}
+    counts = {"refused": 0, "as full": 0, "done": 0}
     for n in itertools.count():
-        if found["refused"] == n_refusals:
+        if counts["refused"] == n_refusals:
             break
-        assert n < 5000, "nothing was ever refused"
+        assert n < 5000, "no write was refused"
         if resource.getrlimit(resource.RLIMIT_FSIZE)[0] == hard:
             log = Path(f"{path}-wal")
             log_bytes = log.stat().st_size if log.exists() else 0
@@ -100,28 +100,28 @@ def work_within_limits(path: str, seed: int, n_refusals: int) -> dict[str, int]:
         if chosen is None:
             continue
         try:
-            said = OPERATIONS[name].do(handle, chosen)
+            result = OPERATIONS[name].do(handle, chosen)
         except StoreError as error:
-            found["refused"] += 1
-            found["as full"] += isinstance(error, StoreFullError)
+            counts["refused"] += 1
+            counts["as full"] += isinstance(error, StoreFullError)
             assert error.next_step
             resource.setrlimit(resource.RLIMIT_FSIZE, (hard, hard))
             content = _after_a_refusal(handle, content, name, chosen)
             continue
-        found["done"] += 1
-        OPERATIONS[name].follow(content, chosen, said)
+        counts["done"] += 1
+        OPERATIONS[name].follow(content, chosen, result)
     handle.memory.verify()
     assert not content.differences(Content.of(handle.memory))
     handle.memory.close()
-    return found
+    return counts
 
 
 def _after_a_refusal(handle: Handle, content: Content, name: str, chosen: dict[str, Any]) -> Content:
-    """Nothing of it was kept, or (where it is more than one transaction) all; then it goes through."""
+    """Check that the refused operation left no change, and that it succeeds when repeated."""
     handle.memory.verify()
     stored = Content.of(handle.memory)
     differences = content.differences(stored)
     assert not differences, (name, chosen, differences[:3])
-    said = OPERATIONS[name].do(handle, chosen)
-    OPERATIONS[name].follow(content, chosen, said)
+    result = OPERATIONS[name].do(handle, chosen)
+    OPERATIONS[name].follow(content, chosen, result)
     return content

@@ -1,4 +1,4 @@
-"""What a memory holds, as plain values: what a fault may not change."""
+"""The content of a memory as plain values, which no fault may change."""
 
 from __future__ import annotations
 
@@ -8,11 +8,11 @@ from dataclasses import dataclass, field
 
 from seasoned import Episode, Memory, Step
 
-__all__ = ["Content", "Said", "episode"]
+__all__ = ["Content", "FeedbackRow", "episode"]
 
 
 def episode(id_: str) -> Episode:
-    """The one episode that this id names, for the child that writes it and for the parent that checks it."""
+    """The episode derived from an id: the child writes it, the parent checks it."""
     draw = random.Random(id_)
     steps = []
     for n in range(draw.randint(1, 6)):
@@ -35,8 +35,8 @@ def episode(id_: str) -> Episode:
 
 
 @dataclass(frozen=True)
-class Said:
-    """A feedback event; `id` is None where nobody was told it."""
+class FeedbackRow:
+    """A feedback event; `id` is None if it was never acknowledged."""
 
     id: str | None
     episode_id: str
@@ -46,8 +46,8 @@ class Said:
     author: str | None
     revoked: bool
 
-    def like(self, other: Said) -> bool:
-        """Whether the two are the same, as far as it is known."""
+    def like(self, other: FeedbackRow) -> bool:
+        """Whether the two are equal, apart from an unknown id."""
         return other == (self if self.id else dataclasses.replace(self, id=other.id))
 
 
@@ -56,45 +56,45 @@ class Content:
     """Episodes in commit order, feedback in the order given, quarantines in the order imposed."""
 
     episodes: dict[str, Episode] = field(default_factory=dict)
-    events: list[Said] = field(default_factory=list)
+    events: list[FeedbackRow] = field(default_factory=list)
     quarantines: list[tuple[str, bool]] = field(default_factory=list)  # selection, whether it was lifted
 
     @classmethod
     def of(cls, memory: Memory) -> Content:
-        """Read all of it from a memory."""
+        """Read the content of a memory."""
         return cls(
             {str(one.id): one for one in memory.episodes()},
             [
-                Said(e.id, e.episode_id, e.step, e.reward, e.source, e.author, e.revoked_at is not None)
+                FeedbackRow(e.id, e.episode_id, e.step, e.reward, e.source, e.author, e.revoked_at is not None)
                 for e in memory.events()
             ],
             [(one.selection.text(), one.lifted_at is not None) for one in memory.quarantines()],
         )
 
     def copy(self) -> Content:
-        """Return another that may be changed without changing this one."""
+        """Return an independent copy."""
         return Content(dict(self.episodes), list(self.events), list(self.quarantines))
 
     def lost(self, stored: Content) -> list[str]:
-        """Return what should be stored and is not: episodes, and feedback that was acknowledged."""
-        there = {event.id for event in stored.events}
+        """Return the ids of missing episodes and of missing acknowledged feedback."""
+        stored_ids = {event.id for event in stored.events}
         return [id_ for id_ in self.episodes if id_ not in stored.episodes] + [
-            str(event.id) for event in self.events if event.id and event.id not in there
+            str(event.id) for event in self.events if event.id and event.id not in stored_ids
         ]
 
     def differences(self, stored: Content) -> list[str]:
-        """Return in what `stored` is anything but this."""
-        found = [f"lost: {id_}" for id_ in self.lost(stored)]
-        found += [f"from nowhere: {id_}" for id_ in stored.episodes if id_ not in self.episodes]
+        """Return a line for each difference of `stored` from this content."""
+        differences = [f"lost: {id_}" for id_ in self.lost(stored)]
+        differences += [f"from nowhere: {id_}" for id_ in stored.episodes if id_ not in self.episodes]
         both = [id_ for id_ in stored.episodes if id_ in self.episodes]
-        found += [f"not whole: {id_}" for id_ in both if stored.episodes[id_] != self.episodes[id_]]
-        if not found and list(stored.episodes) != list(self.episodes):
-            found.append("the order of commits changed")
+        differences += [f"not whole: {id_}" for id_ in both if stored.episodes[id_] != self.episodes[id_]]
+        if not differences and list(stored.episodes) != list(self.episodes):
+            differences.append("the order of commits changed")
         if len(self.events) != len(stored.events):
-            found.append(f"{len(stored.events)} events, not {len(self.events)}")
+            differences.append(f"{len(stored.events)} events, not {len(self.events)}")
         else:
             pairs = zip(self.events, stored.events, strict=True)
-            found += [f"not as given: {b}, but {a}" for a, b in pairs if not a.like(b)]
+            differences += [f"not as given: {b}, but {a}" for a, b in pairs if not a.like(b)]
         if self.quarantines != stored.quarantines:
-            found.append(f"quarantines {stored.quarantines}, not {self.quarantines}")
-        return found
+            differences.append(f"quarantines {stored.quarantines}, not {self.quarantines}")
+        return differences

@@ -1,4 +1,4 @@
-"""One of many processes that write and read one store at once, and what all of them must see."""
+"""One of many concurrent writers and readers of a store, and its checks of acknowledged episodes."""
 
 from __future__ import annotations
 
@@ -20,54 +20,54 @@ __all__ = ["acknowledged", "crowd_member"]
 
 
 class Acknowledgements:
-    """What anybody was told: one file to which all append, read from where this process stopped."""
+    """Acknowledged ids of all processes: one file to which all append; each process reads on from its position."""
 
     def __init__(self, path: str) -> None:
         self._log, self._file, self._rest = Log(path), os.open(path, os.O_RDONLY), b""
 
-    def say(self, id_: str) -> None:
-        self._log.say(id_)
+    def write(self, id_: str) -> None:
+        self._log.write(id_)
 
     def new(self) -> list[str]:
-        """Return what was acknowledged since the last call."""
+        """Return the ids acknowledged since the last call."""
         content = self._rest + os.read(self._file, 1 << 20)
         *lines, self._rest = content.split(b"\n")
         return [json.loads(line)[0] for line in lines]
 
 
 def acknowledged(path: str) -> list[str]:
-    """Return all that was acknowledged."""
+    """Return all acknowledged ids."""
     return Acknowledgements(path).new()
 
 
-def crowd_member(where: str, told: str, name: str, seconds: float, patient: bool) -> dict[str, Any]:
-    """Write episodes and look for one's own at once, and for those of others once they were acknowledged.
+def crowd_member(address: str, journal: str, name: str, seconds: float, patient: bool) -> dict[str, Any]:
+    """Write episodes; check that own episodes are visible at once and those of others after their acknowledgement.
 
-    It ends after some seconds, or when there is a file named `told` + ".stop". With `patient`, a write that fails
-    because the server went is tried again under the same id, until it is told.
+    It ends after some seconds, or once the file `journal` + ".stop" exists. With `patient`, a write that fails because
+    the server stopped is repeated under the same id until it is acknowledged.
     """
-    draw, all_told = random.Random(name), Acknowledgements(told)
+    draw, acknowledgements = random.Random(name), Acknowledgements(journal)
     counts = {"written": 0, "own seen": 0, "others seen": 0, "failures": 0}
-    memory, last_told = None, ""
+    memory, last_acknowledged = None, ""
     reasons: set[str] = set()
     end = time.monotonic() + seconds
     number = 0
-    stop = Path(f"{told}.stop")
+    stop = Path(f"{journal}.stop")
     while time.monotonic() < end and not stop.exists():
         id_ = f"{name}-{number}"
         try:
             if memory is None:
-                memory = Memory.open(where, gamma=0.5)
+                memory = Memory.open(address, gamma=0.5)
             # All of it was said before we ask, and nothing of our own was written since the last answer.
-            new = [one for one in all_told.new() if not one.startswith(f"{name}-")]
+            new = [one for one in acknowledgements.new() if not one.startswith(f"{name}-")]
             pending = draw.sample(new, min(len(new), 3))
             for one in pending:
-                _see(memory, one, draw)
+                _check_visible(memory, one, draw)
             memory.add(episode(id_))
-            if last_told != id_:
-                all_told.say(id_)
-            last_told = id_
-            _see(memory, id_, draw)
+            if last_acknowledged != id_:
+                acknowledgements.write(id_)
+            last_acknowledged = id_
+            _check_visible(memory, id_, draw)
             counts["own seen"] += 1
             counts["others seen"] += len(pending)
             counts["written"] += 1
@@ -85,11 +85,11 @@ def crowd_member(where: str, told: str, name: str, seconds: float, patient: bool
     return {**counts, "reasons": sorted(reasons)}
 
 
-def _see(memory: Memory, id_: str, draw: random.Random) -> None:
-    """Find an episode that was acknowledged, by its id and by one of its states."""
+def _check_visible(memory: Memory, id_: str, draw: random.Random) -> None:
+    """Check that an acknowledged episode is read by its id and found by one of its states."""
     step = draw.choice(episode(id_).steps)
-    found = memory.search(step.state, k=10_000, threshold=1.0)
-    assert id_ in {one.experience.episode_id for one in found}, f"{id_} was acknowledged, and is not found"
+    neighbors = memory.search(step.state, k=10_000, threshold=1.0)
+    assert id_ in {one.experience.episode_id for one in neighbors}, f"{id_} was acknowledged, but is not found"
     assert memory.get(id_) == episode(id_), f"{id_} is not whole"
 
 

@@ -1,4 +1,4 @@
-"""A store's file and log, damaged in every way that a disk, a copy or a power cut can damage them."""
+"""Damaged copies of a store's file and log: the damages of disks, copies and power cuts."""
 
 from __future__ import annotations
 
@@ -34,16 +34,16 @@ class Damage(NamedTuple):
 
 
 def answers(memory: Memory) -> str:
-    """A hash of what the memory answers, not of what `verify` says of it."""
-    found = memory.search("page 1 step 0 w1", k=20)
+    """A hash of the query results of a memory, independent of `verify`."""
+    neighbors = memory.search("page 1 step 0 w1", k=20)
     evidence = memory.evidence(EvidenceQuery("page 2 step 1 w7", k=3, unit="states", threshold=0.0))
     totals = sorted(zip(evidence.actions, evidence.totals.tolist(), strict=True))
-    said = [list(memory.export()), [repr(x) for x in found], repr(totals), len(memory)]
-    return hashlib.sha256(json.dumps(said).encode()).hexdigest()
+    results = [list(memory.export()), [repr(x) for x in neighbors], repr(totals), len(memory)]
+    return hashlib.sha256(json.dumps(results).encode()).hexdigest()
 
 
 def make_image(folder: Path) -> None:
-    """Make a store of many commits: its file, its log, and what is known of the state after each commit."""
+    """Make a store of many commits: its file, its log, and the hash and answers after each commit."""
     draw, path, content = random.Random(4), folder / "source.db", Content()
     handle = Handle(lambda: Memory.open(path, gamma=0.5))
     states: list[tuple[str, str, int]] = []
@@ -70,7 +70,7 @@ def make_image(folder: Path) -> None:
 
 
 class Image:
-    """What `make_image` made."""
+    """The files and the commits that `make_image` wrote."""
 
     def __init__(self, folder: Path) -> None:
         known = json.loads((folder / "known.json").read_text())
@@ -166,47 +166,47 @@ DAMAGES = {"pages": pages, "regions": regions, "cuts": cuts, "log": log}
 
 
 def inspect(folder: str, kind: str, seed: int, n: int, log_path: str) -> dict[str, object]:
-    """Open, read, verify and write each damaged store; count what came of it, and tell what should never happen."""
-    image, draw, told = Image(Path(folder)), random.Random(seed), Log(log_path)
-    found = {"looked": 0, "noticed": 0, "unharmed": 0, "earlier": 0}
+    """Open, read, verify and write each damaged store; count the outcomes, and list the failures."""
+    image, draw, journal = Image(Path(folder)), random.Random(seed), Log(log_path)
+    counts = {"inspected": 0, "detected": 0, "unharmed": 0, "earlier": 0}
     wrong: list[str] = []  # verify was clean, and should not have been; or a commit was lost
     stray: list[str] = []  # reading ended in an error that is not of our tree
     for number, damage in enumerate(DAMAGES[kind](image, draw, n)):
-        told.say(damage.name)  # if this process dies now, it was here
+        journal.write(damage.name)  # if this process dies now, it was here
         path = Path(folder) / f"damaged-{kind}-{seed}-{number}.db"
         files = {path: damage.main, Path(f"{path}-wal"): damage.log, Path(f"{path}-shm"): damage.shared}
         for file, content in files.items():
             if content is not None:
                 file.write_bytes(content)
-        found["looked"] += 1
+        counts["inspected"] += 1
         try:
-            said = _look(path, read_only=bool(number % 2))
+            result = _read_and_verify(path, read_only=bool(number % 2))
         except SeasonedError as error:
-            found["noticed"] += 1
+            counts["detected"] += 1
             if damage.state is not None:
                 wrong.append(f"{damage.name}: refused, though the rest is whole: {error}")
         except Exception as error:
             stray.append(f"{damage.name}: {type(error).__name__}: {error}")
         else:
-            stray += [f"{damage.name}: {problem}" for problem in said["stray"]]
-            if said["hash"] is None:
-                found["noticed"] += 1
-            elif said["hash"] not in image.hashes:
+            stray += [f"{damage.name}: {problem}" for problem in result["stray"]]
+            if result["hash"] is None:
+                counts["detected"] += 1
+            elif result["hash"] not in image.hashes:
                 wrong.append(f"{damage.name}: verify is clean, but nobody ever committed this")
-            elif said["answers"] != image.answers[said["hash"]]:
+            elif result["answers"] != image.answers[result["hash"]]:
                 wrong.append(f"{damage.name}: verify is clean, but the answers are wrong")
-            elif damage.state is not None and said["hash"] != image.hashes[damage.state]:
-                at = image.hashes.index(said["hash"])
+            elif damage.state is not None and result["hash"] != image.hashes[damage.state]:
+                at = image.hashes.index(result["hash"])
                 wrong.append(f"{damage.name}: found commit {at}, not {damage.state}")
             else:
-                found["unharmed" if said["hash"] == image.hashes[-1] else "earlier"] += 1
+                counts["unharmed" if result["hash"] == image.hashes[-1] else "earlier"] += 1
         for file in files:
             file.unlink(missing_ok=True)
-    return {"found": found, "wrong": wrong, "stray": stray}
+    return {"counts": counts, "wrong": wrong, "stray": stray}
 
 
-def _look(path: Path, read_only: bool) -> dict[str, object]:
-    """Read before `verify`, as an agent does; whatever comes out of a damaged file, it is an answer or our error."""
+def _read_and_verify(path: Path, read_only: bool) -> dict[str, object]:
+    """Read before `verify`, as an agent does: each read of a damaged file returns or raises a `SeasonedError`."""
     stray = []
     with Memory.open(path, create=False, read_only=read_only) as memory:
         reads = {
@@ -226,7 +226,7 @@ def _look(path: Path, read_only: bool) -> dict[str, object]:
                 stray.append(f"{name}: {type(error).__name__}: {error}")
         try:
             verified = memory.verify()
-            said = {"hash": verified.hash, "answers": answers(memory)}
+            result = {"hash": verified.hash, "answers": answers(memory)}
         except SeasonedError:
             if stray:
                 return {"hash": None, "answers": None, "stray": stray}
@@ -235,4 +235,4 @@ def _look(path: Path, read_only: bool) -> dict[str, object]:
             memory.add(episode("written to a damaged store"))
             memory.feedback("written to a damaged store", 1.0)
             memory.verify()
-    return {**said, "stray": stray}
+    return {**result, "stray": stray}

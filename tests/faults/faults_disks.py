@@ -1,4 +1,4 @@
-"""A small file system of one's own: to fill it, or to make it read-only."""
+"""A small separate file system, to fill or to mount read-only."""
 
 from __future__ import annotations
 
@@ -22,17 +22,17 @@ class Disk:
 
     @property
     def free_bytes(self) -> int:
-        """What can still be written."""
-        found = os.statvfs(self.folder)
-        return found.f_bavail * found.f_bsize
+        """The free space in bytes."""
+        stat = os.statvfs(self.folder)
+        return stat.f_bavail * stat.f_bsize
 
     def fill(self, leave_bytes: int) -> None:
-        """Use up the space, but for this much."""
+        """Fill the file system up to `leave_bytes` of free space."""
         with (self.folder / "ballast").open("ab") as ballast:
             ballast.write(bytes(max(0, self.free_bytes - leave_bytes)))
 
     def free(self) -> None:
-        """Give the space back that `fill` took."""
+        """Free the space used by `fill`."""
         (self.folder / "ballast").unlink(missing_ok=True)
 
     def remount(self, how: str) -> None:
@@ -42,7 +42,7 @@ class Disk:
 
 @contextlib.contextmanager
 def small_disk(folder: Path, megabytes: int = 8) -> Iterator[Disk]:
-    """Mount one in an empty folder; skip the test, saying why, where mounting is not allowed."""
+    """Mount a file system in an empty folder; skip the test with the reason if mounting is not allowed."""
     try:
         mounted = subprocess.run(
             ["mount", "-t", "tmpfs", "-o", f"size={megabytes}m,mode=755", "tmpfs", folder],

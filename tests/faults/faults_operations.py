@@ -1,8 +1,7 @@
-"""What is done to a memory while faults strike. A new operation is one line in `OPERATIONS`, and one in `WORKLOADS`.
+"""Operations on a memory during faults. A new operation is one line in `OPERATIONS`, and one in `WORKLOADS`.
 
-Each operation is three functions: `choose` what to do it to (plain JSON, None where there is nothing), `do` it, and
-`follow`: what the memory must hold afterwards. What was acknowledged is what `do` returned; it is None to `follow`
-where nobody was told.
+Each operation is three functions: `choose` returns its arguments (plain JSON, or None), `do` executes it, and `follow`
+applies it to the expected content. The result of `do` is the acknowledgement; without one, `follow` gets None.
 """
 
 from __future__ import annotations
@@ -14,7 +13,7 @@ from collections.abc import Callable
 from contextlib import suppress
 from typing import Any, NamedTuple
 
-from faults_content import Content, Said, episode
+from faults_content import Content, FeedbackRow, episode
 
 from seasoned import Budget, Episode, Memory, Selection
 
@@ -124,7 +123,7 @@ def import_lines(handle: Handle, chosen: dict[str, Any]) -> list[int]:
 
 def follow_import(content: Content, chosen: dict[str, Any], _: Any) -> None:
     follow_add(content, chosen["ids"])
-    content.events += [Said(f"praise of {id_}", id_, 0, 1.0, "import", None, False) for id_ in chosen["ids"]]
+    content.events += [FeedbackRow(f"praise of {id_}", id_, 0, 1.0, "import", None, False) for id_ in chosen["ids"]]
 
 
 # ------------------------------------------------------------------------------------------ feedback
@@ -148,12 +147,12 @@ def add_judgement(handle: Handle, chosen: dict[str, Any]) -> str:
 
 
 def follow_feedback(content: Content, chosen: dict[str, Any], event_id: str | None) -> None:
-    who = ("episode_id", "step", "source", "author")
+    keys = ("episode_id", "step", "source", "author")
     content.events = [
-        dataclasses.replace(e, revoked=True) if all(getattr(e, name) == chosen[name] for name in who) else e
+        dataclasses.replace(e, revoked=True) if all(getattr(e, name) == chosen[name] for name in keys) else e
         for e in content.events
     ]
-    content.events.append(Said(event_id, **chosen, revoked=False))
+    content.events.append(FeedbackRow(event_id, **chosen, revoked=False))
 
 
 def choose_event(draw: random.Random, handle: Handle, content: Content) -> dict[str, Any] | None:
@@ -201,11 +200,11 @@ def follow_erase(content: Content, chosen: dict[str, Any], _: Any) -> None:
     before = {content.episodes[id_].task for id_ in ids}
     follow_removal(content, ids)
     content.events = [event for event in content.events if event.author != subject]
-    told = [Selection.from_text(text) for text, _ in content.quarantines]
-    tasks = before - {one.task for one in content.episodes.values()}  # what nobody else attempted
+    selections = [Selection.from_text(text) for text, _ in content.quarantines]
+    tasks = before - {one.task for one in content.episodes.values()}  # tasks of no other episode
     content.quarantines = [
-        kept
-        for kept, selection in zip(content.quarantines, told, strict=True)
+        row
+        for row, selection in zip(content.quarantines, selections, strict=True)
         if selection.subject != subject and selection.episode not in ids and selection.task not in tasks
     ]
 
@@ -245,7 +244,7 @@ def follow_lift(content: Content, chosen: dict[str, Any], _: Any) -> None:
 
 
 def unchanged(content: Content, chosen: dict[str, Any], _: Any) -> None:
-    """Nothing may have changed."""
+    """The expected content is unchanged."""
 
 
 def nothing_to_choose(draw: random.Random, handle: Handle, content: Content) -> dict[str, Any]:

@@ -1,4 +1,4 @@
-"""A store as the first schema had it, with data in it: what a migration finds."""
+"""A store of the first schema with data, for tests of the migration."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ __all__ = ["make_first_schema"]
 
 
 def make_first_schema(path: Path, source: Path) -> None:
-    """Write what a store holds (but for what the first schema did not know) into a new file of the first schema."""
+    """Copy a store into a new file of the first schema, without the columns and tables of later schemas."""
     with contextlib.closing(sqlite3.connect(path, isolation_level=None)) as old:
         old.execute("PRAGMA journal_mode = WAL")
         old.executescript(MIGRATIONS[0])

@@ -1,4 +1,4 @@
-"""A process that has loaded everything, and forks a child in a few milliseconds.
+"""A process with all modules loaded, which forks a child in a few milliseconds.
 
 The child runs one function of a `faults_*` module, in a process of its own that may be killed, limited or lent to
 another user.
@@ -54,13 +54,13 @@ class Child:
         """
         ended_by = self.end(timeout_s)
         assert not ended_by, f"the child was ended by {signal.Signals(ended_by).name}"
-        said = json.loads(self._answer.read_text())
-        assert "raised" not in said, said["raised"]
-        return said["returned"]
+        result = json.loads(self._answer.read_text())
+        assert "raised" not in result, result["raised"]
+        return result["returned"]
 
 
 class Zygote:
-    """Starts children. One at a time talks to it."""
+    """Starts children; it handles one request at a time."""
 
     def __init__(self, folder: Path) -> None:
         self._folder = folder
@@ -71,7 +71,7 @@ class Zygote:
         assert self.ask({"ready": True}) is True
 
     def ask(self, request: dict[str, Any]) -> Any:
-        """Send one request, and return what comes back."""
+        """Send one request, and return the reply."""
         assert self._process.stdin
         assert self._process.stdout
         self._process.stdin.write(json.dumps(request) + "\n")
@@ -98,18 +98,18 @@ def _child(request: dict[str, Any]) -> None:
         os.dup2(nowhere, standard)
     try:
         module, name = request["function"].split(":")
-        said = {"returned": getattr(importlib.import_module(module), name)(*request["arguments"])}
+        result = {"returned": getattr(importlib.import_module(module), name)(*request["arguments"])}
     except BaseException:
-        said = {"raised": traceback.format_exc()}
-    os.write(answer, json.dumps(said).encode())
+        result = {"raised": traceback.format_exc()}
+    os.write(answer, json.dumps(result).encode())
     os._exit(0)
 
 
 def _wait(pid: int, timeout_s: float) -> int | None:
     deadline = time.monotonic() + timeout_s
     while True:
-        found, status = os.waitpid(pid, os.WNOHANG)
-        if found:
+        ended, status = os.waitpid(pid, os.WNOHANG)
+        if ended:
             return status
         if time.monotonic() > deadline:
             return None
@@ -123,17 +123,17 @@ def _serve() -> None:
     alive = set()
     for line in sys.stdin:
         request = json.loads(line)
-        said: Any = True
+        reply: Any = True
         if "function" in request:
-            said = os.fork()
-            if not said:
+            reply = os.fork()
+            if not reply:
                 _child(request)
-            alive.add(said)
+            alive.add(reply)
         elif "wait" in request:
-            said = _wait(request["wait"], request["timeout_s"])
-            if said is not None:
+            reply = _wait(request["wait"], request["timeout_s"])
+            if reply is not None:
                 alive.discard(request["wait"])
-        print(json.dumps(said), flush=True)
+        print(json.dumps(reply), flush=True)
     for pid in alive:
         os.kill(pid, signal.SIGKILL)
 

@@ -1,4 +1,4 @@
-"""A clock that goes backwards, jumps or stands still: the order is that of the commits, and everything still counts."""
+"""A clock that goes backwards, jumps or stands still: the order follows the commits, and all content counts."""
 
 from __future__ import annotations
 
@@ -23,19 +23,19 @@ def one(n):
     return Episode("t", [Step("the same page", f"go {n}", float(n)), Step(f"page {n}", "stop", 1.0)], id=f"e{n}")
 
 
-def check_feedback(memory, said):
-    """The last unrevoked word of each source counts, whatever the clock said."""
-    for (episode_id, step), reward in said.items():
-        [found] = [
+def check_feedback(memory, expected):
+    """Check that the last unrevoked feedback of each source counts, whatever its time."""
+    for (episode_id, step), reward in expected.items():
+        [rewarded] = [
             x.experience.reward
             for x in memory.search("the same page", k=1000)
             if (x.experience.episode_id, x.experience.step) == (episode_id, step)
         ]
-        assert found == pytest.approx(reward, abs=1e-12)
+        assert rewarded == pytest.approx(reward, abs=1e-12)
 
 
-def live_under(path: str, clock: str) -> dict[str, object]:
-    """In a child: everything that asks for the time, under a clock that cannot be trusted."""
+def use_memory_under(path: str, clock: str) -> dict[str, object]:
+    """In a child: every operation that reads the time, under a broken clock."""
     import time
 
     ticks = iter(range(10**6))
@@ -45,8 +45,10 @@ def live_under(path: str, clock: str) -> dict[str, object]:
             memory.add(one(n))
             memory.verify()
         assert [e.id for e in memory.episodes()] == [f"e{n}" for n in range(12)]
-        found = memory.search("the same page", k=5, threshold=1.0)
-        assert [x.experience.episode_id for x in found] == ["e11", "e10", "e9", "e8", "e7"], "the later commit first"
+        neighbors = memory.search("the same page", k=5, threshold=1.0)
+        assert [x.experience.episode_id for x in neighbors] == ["e11", "e10", "e9", "e8", "e7"], (
+            "the later commit first"
+        )
         first = memory.feedback("e3", 10.0, 0)
         memory.feedback("e3", 20.0, 0)  # supersedes it, though its time is earlier
         check_feedback(memory, {("e3", 0): 23.0})
@@ -66,8 +68,8 @@ def live_under(path: str, clock: str) -> dict[str, object]:
         assert weights["go 11"] == 1.0
         assert weights["go 9"] == pytest.approx(0.25), "age is counted in episodes, not in seconds"
         memory.verify()
-        gone = memory.prune(Budget(steps=20))
-        assert gone.steps == 4
+        pruned = memory.prune(Budget(steps=20))
+        assert pruned.steps == 4
         memory.prune(Budget(age_s=1e15))
         verified = memory.verify()
         lines = list(memory.export())
@@ -79,14 +81,14 @@ def live_under(path: str, clock: str) -> dict[str, object]:
 
 @pytest.mark.parametrize("clock", CLOCKS)
 def test_memory_is_correct_under_a_broken_clock(tmp_path, zygote, clock):
-    said = zygote.start("test_faults_clock:live_under", str(tmp_path / "agent.db"), clock).answer()
+    result = zygote.start("test_faults_clock:use_memory_under", str(tmp_path / "agent.db"), clock).answer()
     with Memory.open(tmp_path / "agent.db") as memory:  # whose clock is right again
-        assert memory.verify().hash == said["hash"]
+        assert memory.verify().hash == result["hash"]
         memory.add(Episode("t", [Step("the same page", "now", 1.0)], id="now"))
         memory.feedback("now", 1.0)
         assert memory.search("the same page", k=1)[0].experience.episode_id == "now"
         assert memory.episodes()[-1].id == "now"
-        assert memory.verify().episodes == said["episodes"] + 1
+        assert memory.verify().episodes == result["episodes"] + 1
 
 
 @pytest.mark.parametrize("clock", CLOCKS)
@@ -98,7 +100,7 @@ def test_imported_times_do_not_change_the_order(tmp_path, clock):
         {"id": e.id, "task": e.task, "steps": [step(s) for s in e.steps], "created_at": CLOCKS[clock](n)}
         for n, e in ((n, one(n)) for n in range(10))
     ]
-    told = [
+    feedback_lines = [
         {
             "type": "feedback",
             "id": f"f{n}",
@@ -114,7 +116,7 @@ def test_imported_times_do_not_change_the_order(tmp_path, clock):
     ]
     with Memory.open(tmp_path / "agent.db", gamma=0.5) as memory:
         memory.import_lines(json.dumps(line) for line in lines)
-        assert memory.import_lines(json.dumps(line) for line in told) == (0, 3)
+        assert memory.import_lines(json.dumps(line) for line in feedback_lines) == (0, 3)
         assert [e.id for e in memory.episodes()] == [f"e{n}" for n in range(10)]
         verified = memory.verify()
         assert memory.get("e4").steps[0].reward == 4.0

@@ -1,4 +1,4 @@
-"""A full disk refuses a write whole; what was there stays, and the same write goes through once there is space."""
+"""Writes to a full disk: they are rolled back, and the same write succeeds after space is freed."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from seasoned.errors import StoreError, StoreFullError
 
 
 def fill_and_write(disk, seed, n_refusals):
-    """Fill the disk to a random rest, write until it is full, free space, write that again; return what was refused."""
+    """Fill the disk to a random rest, write until it is full, free space, repeat the write; return the refused ones."""
     draw, path = random.Random(seed), disk.folder / "agent.db"
     handle = Handle(lambda: Memory.open(path, gamma=0.5))
     content, refused = Content(), Counter()
@@ -25,7 +25,7 @@ def fill_and_write(disk, seed, n_refusals):
         if chosen is None:
             continue
         try:
-            said = OPERATIONS[name].do(handle, chosen)
+            result = OPERATIONS[name].do(handle, chosen)
         except StoreError as error:
             assert isinstance(error, StoreFullError), (name, error)
             refused[name] += 1
@@ -52,7 +52,7 @@ def fill_and_write(disk, seed, n_refusals):
                 path = disk.folder / f"agent-{number}.db"
             disk.fill(draw.randrange(300_000))
         else:
-            OPERATIONS[name].follow(content, chosen, said)
+            OPERATIONS[name].follow(content, chosen, result)
     handle.memory.close()
     disk.free()
     with Memory.open(path) as memory:
@@ -66,27 +66,27 @@ def line(refused):
     return f"full disk: {refused.total()} writes refused ({kinds}), each undone, verify clean, each done later"
 
 
-def test_write_to_a_full_disk_is_rolled_back(disk, say):
+def test_write_to_a_full_disk_is_rolled_back(disk, report_line):
     refused = fill_and_write(disk, 1, 12)
-    say(line(refused))
+    report_line(line(refused))
     assert refused.total() == 12
 
 
 @pytest.mark.slow
-def test_two_hundred_writes_to_a_full_disk_are_rolled_back(disk, say):
+def test_two_hundred_writes_to_a_full_disk_are_rolled_back(disk, report_line):
     refused = fill_and_write(disk, 2, 200)
-    say(line(refused))
+    report_line(line(refused))
     assert refused.total() == 200
     assert len(refused) >= 6
 
 
-def test_write_beyond_the_file_size_limit_is_rolled_back(tmp_path, zygote, say):
-    """The same without a disk of one's own: the kernel limits the size of the child's files."""
-    found = zygote.start("faults_children:work_within_limits", str(tmp_path / "agent.db"), 3, 15).answer()
-    say(
-        f"file size limit: {found['refused']} writes refused, {found['done']} done, each refused one went through later"
+def test_write_beyond_the_file_size_limit_is_rolled_back(tmp_path, zygote, report_line):
+    """The same without a separate disk: the kernel limits the size of the child's files."""
+    counts = zygote.start("faults_children:work_within_limits", str(tmp_path / "agent.db"), 3, 15).answer()
+    report_line(
+        f"file size limit: {counts['refused']} writes refused, {counts['done']} done, each refused one done later"
     )
-    assert found["refused"] == 15
+    assert counts["refused"] == 15
     with Memory.open(tmp_path / "agent.db") as memory:
         memory.verify()
 

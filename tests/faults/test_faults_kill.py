@@ -1,4 +1,4 @@
-"""`kill -9` at random instants: what was acknowledged is there and whole, and nothing else is."""
+"""`kill -9` at random instants: acknowledged writes are stored whole, and no partial write is."""
 
 from __future__ import annotations
 
@@ -38,13 +38,13 @@ def kill(zygote, path, log, workload, seed, at_byte):
     return [json.loads(line) for line in lines if line.endswith("\n")]
 
 
-def replay(content, told):
-    """What must be stored if the operation in flight is not, and if it is; the latter is None where there was none."""
+def replay(content, journal):
+    """The expected content without and with the operation in flight; the latter is None if there was none."""
     expected, in_flight = content.copy(), None
-    for what, *rest in told:
-        if what == "do":
+    for event, *rest in journal:
+        if event == "do":
             in_flight = rest
-        elif what == "did":
+        elif event == "did":
             name, chosen = in_flight
             OPERATIONS[name].follow(expected, chosen, rest[0])
             in_flight = None
@@ -56,7 +56,7 @@ def replay(content, told):
 
 
 class Tally:
-    """Counts what was done, and what went wrong."""
+    """Counts of kills, phases and operations, and the failures."""
 
     def __init__(self):
         self.phases, self.operations = Counter(), Counter()
@@ -74,14 +74,14 @@ class Tally:
 
 
 def rounds(zygote, folder: Path, n_rounds, seed):
-    """Kill again and again; the store grows over a few rounds, then another begins."""
+    """Kill a writer in each round; every 12 rounds begin with a new store."""
     tally, content, path = Tally(), Content(), folder / "agent.db"
     for n in range(n_rounds):
         if n % 12 == 0:
             content, path = Content(), folder / f"agent-{n}.db"
         at_byte, workload = n % 3 == 2, NAMES[n % len(NAMES)]
-        told = kill(zygote, path, folder / f"log-{n}", workload, seed + n, at_byte)
-        expected, landed = replay(content, told)
+        journal = kill(zygote, path, folder / f"log-{n}", workload, seed + n, at_byte)
+        expected, landed = replay(content, journal)
         tally.kills += 1
         tally.at_byte += at_byte
         tally.acknowledged += len(expected.episodes.keys() - content.episodes.keys())
@@ -94,21 +94,21 @@ def rounds(zygote, folder: Path, n_rounds, seed):
         except SeasonedError as error:
             tally.wrong.append(f"round {n} ({workload}): {error}")
             content = Content()
-            path = folder / f"agent-{n}-anew.db"
+            path = folder / f"agent-{n}-new.db"
             continue
         tally.clean += 1
         content = stored
         if not expected.differences(stored):
-            tally.phases["opening" if not told else "lost" if landed else "between"] += 1
+            tally.phases["opening" if not journal else "lost" if landed else "between"] += 1
         elif landed and not landed.differences(stored):
             tally.phases["landed"] += 1
         else:
             tally.lost += len(expected.lost(stored)) if not landed else len(landed.lost(stored))
-            found = (landed or expected).differences(stored)
-            tally.torn += sum(not one.startswith("lost") for one in found)
-            tally.wrong.append(f"round {n} ({workload}), {told[-1:]}: {found[:4]}")
+            differences = (landed or expected).differences(stored)
+            tally.torn += sum(not one.startswith("lost") for one in differences)
+            tally.wrong.append(f"round {n} ({workload}), {journal[-1:]}: {differences[:4]}")
         if landed:
-            tally.operations[told[-1][1]] += 1
+            tally.operations[journal[-1][1]] += 1
     return tally
 
 
@@ -120,17 +120,19 @@ def check(tally, n_rounds):
     assert len(tally.operations) >= min(4, n_rounds // 5)
 
 
-def test_kill_9_loses_no_acknowledged_write(tmp_path, zygote, say):
+def test_kill_9_loses_no_acknowledged_write(tmp_path, zygote, report_line):
     tally = rounds(zygote, tmp_path, 20, seed=1000)
-    say(tally.line())
+    report_line(tally.line())
     check(tally, 20)
 
 
 @pytest.mark.slow
 @pytest.mark.timeout(1800)
-def test_two_hundred_kills_lose_no_acknowledged_write(tmp_path, zygote, say):
+def test_two_hundred_kills_lose_no_acknowledged_write(tmp_path, zygote, report_line):
     tally = rounds(zygote, tmp_path, 200, seed=5000)
-    say(f"{tally.line()}; in flight: " + ", ".join(f"{n} {name}" for name, n in sorted(tally.operations.items())))
+    report_line(
+        f"{tally.line()}; in flight: " + ", ".join(f"{n} {name}" for name, n in sorted(tally.operations.items()))
+    )
     check(tally, 200)
     assert all(tally.phases[name] for name in ("lost", "landed", "between", "opening")), tally.phases
     # One kind of operation in flight at least for each way to write.

@@ -1,4 +1,4 @@
-"""`kill -9` during a migration: the store is of the old schema or of the new one, and all of it is there."""
+"""`kill -9` during a migration: the store has the old schema or the new one, and its whole content."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ from seasoned.memory.stores.sqlite_schema import SCHEMA_VERSION
 
 @pytest.fixture(scope="module")
 def old_store(tmp_path_factory):
-    """A store of the first schema, and what it holds."""
+    """A store of the first schema, its hash and its content."""
     folder = tmp_path_factory.mktemp("old")
     with Memory.open(folder / "source.db", gamma=0.5) as memory:
         memory.add_many(episode(f"e{n}") for n in range(400))
@@ -65,14 +65,14 @@ def rounds(zygote, old_store, folder, n_rounds, seed):
             time.sleep(draw.uniform(0.0, 1.2 * usual_s))
             child.kill()
         assert child.end() in (signal.SIGKILL, signal.SIGXFSZ, 0)
-        told = log.read_text() if log.exists() else ""
+        journal = log.read_text() if log.exists() else ""
         before = schema_of(path)
         assert before in (1, SCHEMA_VERSION)
         with Memory.open(path) as memory:
             assert memory.verify().hash == hash_, n
             assert not content.differences(Content.of(memory))
         phase = "old" if before == 1 else "new"
-        phases["done" if "opened" in told else f"killed, {phase}" if "open" in told else "too early"] += 1
+        phases["done" if "opened" in journal else f"killed, {phase}" if "open" in journal else "too early"] += 1
     return phases
 
 
@@ -84,15 +84,15 @@ def line(phases):
     )
 
 
-def test_kill_9_during_a_migration_leaves_the_old_or_the_new_schema(zygote, old_store, tmp_path, say):
+def test_kill_9_during_a_migration_leaves_the_old_or_the_new_schema(zygote, old_store, tmp_path, report_line):
     phases = rounds(zygote, old_store, tmp_path, 9, seed=3)
-    say(line(phases))
+    report_line(line(phases))
     assert phases["killed, old"]
 
 
 @pytest.mark.slow
-def test_repeated_kills_during_a_migration_leave_the_old_or_the_new_schema(zygote, old_store, tmp_path, say):
+def test_repeated_kills_during_a_migration_leave_the_old_or_the_new_schema(zygote, old_store, tmp_path, report_line):
     phases = rounds(zygote, old_store, tmp_path, 120, seed=4)
-    say(line(phases))
+    report_line(line(phases))
     assert phases["killed, old"] >= 20
     assert phases["killed, new"]

@@ -23,7 +23,7 @@ DEADLINE_S = 800.0
 
 @pytest.fixture(scope="module")
 def own_server():
-    """A server that nobody else needs: it is going to be killed."""
+    """A server for this module alone, which the tests kill."""
     server = run_server()
     yield server
     server.stop()
@@ -49,55 +49,56 @@ def disturb(server, draw, kinds):
 
 
 def crowd(zygote, server, folder, n_times, between):
-    """Disturb the server `n_times`, each time after `between` more episodes got through; return what became of them."""
-    url, told = make_memory(server), folder / "told"
-    told.touch()
+    """Disturb the server `n_times`, each time after `between` more acknowledged episodes; return the summary."""
+    url, journal = make_memory(server), folder / "journal"
+    journal.touch()
     clients = [
-        zygote.start("faults_crowd:crowd_member", url, str(told), f"c{n}", DEADLINE_S, True) for n in range(N_CLIENTS)
+        zygote.start("faults_crowd:crowd_member", url, str(journal), f"c{n}", DEADLINE_S, True)
+        for n in range(N_CLIENTS)
     ]
     draw, kinds, start = random.Random(8), Counter(), time.monotonic()
     for n in range(n_times + 1):
-        deadline, enough = time.monotonic() + 60, len(acknowledged(str(told))) + between
-        while len(acknowledged(str(told))) < enough:
-            assert time.monotonic() < deadline, f"nobody got through for 60 s after disturbance {n}"
+        deadline, enough = time.monotonic() + 60, len(acknowledged(str(journal))) + between
+        while len(acknowledged(str(journal))) < enough:
+            assert time.monotonic() < deadline, f"no client wrote for 60 s after disturbance {n}"
             time.sleep(0.02)
         if n < n_times:
             disturb(server, draw, kinds)
     seconds = time.monotonic() - start
-    (folder / "told.stop").touch()
+    (folder / "journal.stop").touch()
     counts, reasons = Counter(), set()
     for client in clients:
-        said = client.answer(180)
-        reasons |= set(said.pop("reasons"))
-        counts.update(said)
+        result = client.answer(180)
+        reasons |= set(result.pop("reasons"))
+        counts.update(result)
     with Memory.open(url) as memory:
-        verified, stored, ids = memory.verify(), memory.episodes(), acknowledged(str(told))
+        verified, stored, ids = memory.verify(), memory.episodes(), acknowledged(str(journal))
     assert len(set(ids)) == len(ids)
     assert not set(ids) - {one.id for one in stored}, "lost"
     assert len(stored) == len({one.id for one in stored}) == verified.episodes
-    assert len(stored) - len(ids) <= N_CLIENTS, "each client may end before it was told of its last one"
+    assert len(stored) - len(ids) <= N_CLIENTS, "each client may end before its last acknowledgement"
     assert all(one == episode(one.id) for one in stored), "not whole"
     return line(counts, kinds, len(ids), reasons, seconds), kinds
 
 
-def line(counts, kinds, n_told, reasons, seconds):
+def line(counts, kinds, n_stored, reasons, seconds):
     why = f" ({'; '.join(sorted(reasons))})" if reasons else ""
     return (
         f"PostgreSQL: {N_CLIENTS} clients for {seconds:.0f} s, server stopped {kinds['stopped']} times and killed "
-        f"{kinds['killed']} times, {counts['failures']} calls refused{why}, {n_told} acknowledged episodes, 0 lost, "
+        f"{kinds['killed']} times, {counts['failures']} calls refused{why}, {n_stored} acknowledged episodes, 0 lost, "
         f"0 torn, {counts['others seen']} of others' seen at once, verify clean"
     )
 
 
-def test_sixteen_clients_lose_no_episode_across_server_restarts(zygote, own_server, tmp_path, say):
+def test_sixteen_clients_lose_no_episode_across_server_restarts(zygote, own_server, tmp_path, report_line):
     summary, kinds = crowd(zygote, own_server, tmp_path, 2, 10)
-    say(summary)
+    report_line(summary)
     assert kinds == {"killed": 1, "stopped": 1}
 
 
 @pytest.mark.slow
 @pytest.mark.timeout(900)
-def test_sixteen_clients_lose_no_episode_across_many_server_restarts(zygote, own_server, tmp_path, say):
+def test_sixteen_clients_lose_no_episode_across_many_server_restarts(zygote, own_server, tmp_path, report_line):
     summary, kinds = crowd(zygote, own_server, tmp_path, 20, 100)
-    say(summary)
+    report_line(summary)
     assert kinds == {"killed": 10, "stopped": 10}

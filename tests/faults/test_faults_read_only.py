@@ -1,4 +1,4 @@
-"""Files, folders and disks that may not be written: what can be read is read, and a write says that it may not."""
+"""Read-only files, folders and disks: reads succeed, and writes are refused."""
 
 from __future__ import annotations
 
@@ -44,63 +44,65 @@ def make(folder: Path, closed: bool) -> dict[str, object]:
         return {"hash": memory.verify().hash, "found": [x.experience.episode_id for x in memory.search("page 1", k=5)]}
 
 
-def look(path: str, user: int | None) -> dict[str, object]:
-    """In a child: read all, and try every write."""
+def read_and_write(path: str, user: int | None) -> dict[str, object]:
+    """In a child: read the whole content, and try every write."""
     if user is not None:
         os.setgroups([])
         os.setgid(user)
         os.setuid(user)
-    said: dict[str, object] = {"read": None, "refused": None, "writes": {}}
+    result: dict[str, object] = {"read": None, "refused": None, "writes": {}}
     try:
         with Memory.open(path, read_only=True) as memory:
-            said["read"] = {
+            result["read"] = {
                 "hash": memory.verify().hash,
                 "found": [x.experience.episode_id for x in memory.search("page 1", k=5)],
             }
             assert len(Content.of(memory).episodes) == 8
             assert len(list(memory.export())) == 10
     except StoreError as error:
-        said["refused"] = [type(error).__name__, str(error)]
+        result["refused"] = [type(error).__name__, str(error)]
     for name, write in WRITES.items():
         try:
             with Memory.open(path) as memory:
                 write(memory)
-            said["writes"][name] = "went through"
+            result["writes"][name] = "written"
         except StoreError as error:
-            said["writes"][name] = type(error).__name__
-    return said
+            result["writes"][name] = type(error).__name__
+    return result
 
 
 def check(zygote, path, expected, *, user=None, may_write=False):
     before = {p.name: p.read_bytes() for p in path.parent.iterdir()}
-    said = zygote.start("test_faults_read_only:look", str(path), user).answer()
-    outcomes = {"ReadOnlyStoreError", "went through"} if may_write else {"ReadOnlyStoreError"}
-    assert set(said["writes"].values()) <= outcomes, said["writes"]
+    result = zygote.start("test_faults_read_only:read_and_write", str(path), user).answer()
+    outcomes = {"ReadOnlyStoreError", "written"} if may_write else {"ReadOnlyStoreError"}
+    assert set(result["writes"].values()) <= outcomes, result["writes"]
     if not may_write:
         after = {p.name: p.read_bytes() for p in path.parent.iterdir()}
         assert after["agent.db"] == before["agent.db"]
         assert after.get("agent.db-wal", b"") == before.get("agent.db-wal", b"")
-    assert said["refused"] is None, said["refused"]
-    assert said["read"] == expected
+    assert result["refused"] is None, result["refused"]
+    assert result["read"] == expected
 
 
 @pytest.fixture
 def folder():
-    """A folder that everybody may enter."""
+    """A folder that every user may enter."""
     with tempfile.TemporaryDirectory(prefix="seasoned-ro-") as name:
         Path(name).chmod(0o755)
         yield Path(name) / "store"
 
 
 @pytest.mark.parametrize("closed", [True, False], ids=["closed", "with its log"])
-def test_read_only_disk_allows_reads_and_refuses_writes(disk, zygote, say, closed):
+def test_read_only_disk_allows_reads_and_refuses_writes(disk, zygote, report_line, closed):
     expected = make(disk.folder / "store", closed)
     disk.remount("ro")
     try:
         check(zygote, disk.folder / "store" / "agent.db", expected)
     finally:
         disk.remount("rw")
-    say(f"read-only disk, store {'closed' if closed else 'with its log'}: read, {len(WRITES)} kinds of write refused")
+    report_line(
+        f"read-only disk, store {'closed' if closed else 'with its log'}: read, {len(WRITES)} kinds of write refused"
+    )
     with Memory.open(disk.folder / "store" / "agent.db") as memory:
         memory.add(episode("new"))
         memory.verify()
@@ -110,7 +112,7 @@ def test_read_only_disk_allows_reads_and_refuses_writes(disk, zygote, say, close
     ("which", "closed"),
     [("folder", True), ("folder", False), ("file", True), ("file", False), ("both", True), ("both", False)],
 )
-def test_missing_permissions_allow_reads_and_refuse_writes(folder, zygote, say, which, closed):
+def test_missing_permissions_allow_reads_and_refuse_writes(folder, zygote, report_line, which, closed):
     expected = make(folder, closed)
     user = None
     if os.geteuid() == 0:  # permissions do not bind root
@@ -127,7 +129,7 @@ def test_missing_permissions_allow_reads_and_refuse_writes(folder, zygote, say, 
         check(zygote, folder / "agent.db", expected, user=user, may_write=which == "folder" and not closed)
     finally:
         folder.chmod(0o755)
-    say(f"read-only {which}, store {'closed' if closed else 'with its log'}: read, writes refused or whole")
+    report_line(f"read-only {which}, store {'closed' if closed else 'with its log'}: read, writes refused or whole")
     with Memory.open(folder / "agent.db") as memory:
         memory.verify()
 
@@ -141,10 +143,10 @@ def follow(path: str, turns: list[int], answers: int) -> None:
         for turn in iter(lambda: os.read(turns[0], 1), b""):
             del turn
             try:
-                said = ",".join(str(one.id) for one in memory.episodes())
+                result = ",".join(str(one.id) for one in memory.episodes())
             except StoreError as error:
-                said = type(error).__name__
-            os.write(answers, f"{said}\n".encode())
+                result = type(error).__name__
+            os.write(answers, f"{result}\n".encode())
 
 
 @pytest.mark.skipif(os.geteuid() != 0, reason="only root can read as somebody else")

@@ -1,4 +1,4 @@
-"""Torn, truncated and overwritten files: an error of ours or exactly what was committed, and nothing in between."""
+"""Torn, truncated and overwritten files: a `SeasonedError` or exactly the committed content."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ def image():
 
 @pytest.fixture(scope="module")
 def damaged(zygote, image):
-    """Looks at stores damaged in one way, once, and says what came of it."""
+    """A function that inspects the stores of one kind of damage, once, and returns the outcomes."""
 
     @functools.cache
     def look(kind, seed, n, timeout_s):
@@ -37,11 +37,11 @@ def damaged(zygote, image):
     return look
 
 
-def line(kind, said):
-    found = said["found"]
+def line(kind, result):
+    counts = result["counts"]
     return (
-        f"{kind}: {found['looked']} damaged stores, {found['noticed']} refused, {found['earlier']} at an earlier "
-        f"commit, {found['unharmed']} unharmed, {len(said['wrong'])} wrong ones that verify calls clean"
+        f"{kind}: {counts['inspected']} damaged stores, {counts['detected']} refused, {counts['earlier']} at an "
+        f"earlier commit, {counts['unharmed']} unharmed, {len(result['wrong'])} wrong ones that verify calls clean"
     )
 
 
@@ -51,11 +51,11 @@ MANY = pytest.param((2, 200, 1200), id="many", marks=[pytest.mark.slow, pytest.m
 
 @pytest.mark.parametrize("kind", DAMAGES)
 @pytest.mark.parametrize("amount", [FEW, MANY])
-def test_damage_is_detected_or_harmless(damaged, say, kind, amount):
-    said = damaged(kind, *amount)
-    say(line(kind, said))
-    assert not said["wrong"], "\n".join(said["wrong"])
-    assert said["found"]["noticed"] if kind != "log" else said["found"]["earlier"]
+def test_damage_is_detected_or_harmless(damaged, report_line, kind, amount):
+    result = damaged(kind, *amount)
+    report_line(line(kind, result))
+    assert not result["wrong"], "\n".join(result["wrong"])
+    assert result["counts"]["detected"] if kind != "log" else result["counts"]["earlier"]
 
 
 @pytest.mark.parametrize("kind", DAMAGES)
@@ -78,7 +78,7 @@ def test_reading_a_damaged_store_raises_only_seasoned_errors(damaged, kind, amou
     ids=str,
 )
 def test_empty_or_missing_file_with_a_log_is_refused(tmp_path, options, missing):
-    """All that was committed is still in the log: it must not go, and nobody may be told that the store is empty."""
+    """The log still holds the committed content: it must not be deleted, and the store must not appear empty."""
     with Memory.open(tmp_path / "source.db") as memory:
         memory.add(episode("committed"))
         log = (tmp_path / "source.db-wal").read_bytes()

@@ -1,4 +1,4 @@
-"""A kind of feedback that is defined and registered here works everywhere: nothing else lists the kinds."""
+"""A new kind of feedback in the store, the service and the texts, after its registration alone."""
 
 from __future__ import annotations
 

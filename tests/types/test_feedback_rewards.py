@@ -1,4 +1,4 @@
-"""What feedback is worth, from the definitions."""
+"""Rewards of feedback, from their definitions."""
 
 from __future__ import annotations
 

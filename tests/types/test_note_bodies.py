@@ -1,4 +1,4 @@
-"""Bodies of notes: what is written is read back, and what another program wrote is checked."""
+"""Bodies of notes: round trips, and checks of the records of other programs."""
 
 from __future__ import annotations
 

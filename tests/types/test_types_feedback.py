@@ -1,4 +1,4 @@
-"""Kinds of feedback: what they hold, what they refuse, and that they are data."""
+"""Kinds of feedback: their fields, the values that they refuse, and their records."""
 
 from __future__ import annotations
 
@@ -72,7 +72,7 @@ def test_there_are_eight_kinds():
 
 
 HUGE = 10**5000
-"""A whole number that Python refuses to write: with the usual limit of 4,300 digits."""
+"""A whole number with more digits than Python prints (4,300)."""
 
 BAD = [
     lambda: Thumbs(1),
