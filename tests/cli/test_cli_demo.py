@@ -75,24 +75,24 @@ def played(tmp_path_factory):
 @pytest.mark.parametrize("name", ["result", "placebo"])
 def test_results_plot_and_memory_are_written(played, name):
     out, _ = played
-    found = result(out, name)
-    assert {key: type(found[key]) for key in PROMISED} == PROMISED
-    assert (found["model"], found["env"]) == ("uniform", GRID)
-    assert (found["seeds"], found["episodes"]) == (SEEDS, EPISODES)
+    record = result(out, name)
+    assert {key: type(record[key]) for key in PROMISED} == PROMISED
+    assert (record["model"], record["env"]) == ("uniform", GRID)
+    assert (record["seeds"], record["episodes"]) == (SEEDS, EPISODES)
     for key in ("with_minus_without", "last_minus_first_quarter"):
-        interval = found[key]
+        interval = record[key]
         assert tuple(interval) == BOUNDS and all(type(interval[bound]) is float for bound in BOUNDS)
         assert interval["low"] <= interval["mean"] <= interval["high"]
-    assert found["placebo"] == (name == "placebo")
-    assert {"versions", "revision", "python", "machine"} <= set(found)
-    assert found["calibrate"] is True
-    assert found["usage"]["calls"] == 0 and found["usage"]["cost_usd"] == 0.0
+    assert record["placebo"] == (name == "placebo")
+    assert {"versions", "revision", "python", "machine"} <= set(record)
+    assert record["calibrate"] is True
+    assert record["usage"]["calls"] == 0 and record["usage"]["cost_usd"] == 0.0
 
 
 @pytest.mark.parametrize(("name", "arm"), [("result", "memory"), ("placebo", "placebo")])
 def test_intervals_follow_from_the_recorded_scores(played, name, arm):
-    found = result(played[0], name)
-    ours, alone = (np.array(found["scores"][key], dtype=float) for key in (arm, "alone"))
+    record = result(played[0], name)
+    ours, alone = (np.array(record["scores"][key], dtype=float) for key in (arm, "alone"))
     assert ours.shape == alone.shape == (SEEDS, EPISODES)
     assert set(ours.ravel()) | set(alone.ravel()) <= {0.0, 1.0}  # a grid's goal was reached, or not
     last, quarter = slice(EPISODES * 3 // 4, None), slice(0, EPISODES // 4)
@@ -102,7 +102,7 @@ def test_intervals_follow_from_the_recorded_scores(played, name, arm):
     ):
         half = 4.302652729911275 * differences.std(ddof=1) / np.sqrt(SEEDS)  # Student's t, 2 degrees of freedom
         wanted = (differences.mean(), differences.mean() - half, differences.mean() + half)
-        assert tuple(found[key].values()) == pytest.approx(wanted)
+        assert tuple(record[key].values()) == pytest.approx(wanted)
 
 
 def test_model_alone_has_equal_scores_in_both_demos(played):
@@ -124,8 +124,8 @@ def test_output_has_a_table_with_intervals_and_a_curve_without_colour(played, na
     assert "\x1b" not in output
     assert f"95 % intervals over {SEEDS} seeds" in output
     assert "1 to 2" in output and "7 to 8" in output and "quarter" in output
-    found = result(played[0], name)["with_minus_without"]
-    assert f"{found['mean']:+.2f} [{found['low']:+.2f}, {found['high']:+.2f}]" in output
+    comparison = result(played[0], name)["with_minus_without"]
+    assert f"{comparison['mean']:+.2f} [{comparison['low']:+.2f}, {comparison['high']:+.2f}]" in output
     assert "mean score by episode" in output and f"# {arm}" in output and ". alone" in output
     assert "uniform" in output and GRID in output
     assert f"{2 * SEEDS * EPISODES}/{2 * SEEDS * EPISODES} episodes" in output
@@ -240,8 +240,10 @@ def test_closed_pipe_is_no_error(tmp_path, lines_read, warm_python):
 
 def files(folder):
     """Return the files of the folder, without the empty log and the index that reading a memory leaves."""
-    found = {file.name: file.read_bytes() for file in folder.iterdir()}
-    return {name: data for name, data in found.items() if not name.endswith("-shm") and (data or name[-4:] != "-wal")}
+    contents = {file.name: file.read_bytes() for file in folder.iterdir()}
+    return {
+        name: data for name, data in contents.items() if not name.endswith("-shm") and (data or name[-4:] != "-wal")
+    }
 
 
 def left_alone(folder, error, *more):
@@ -380,9 +382,9 @@ def test_demo_learns_with_the_local_model_and_its_placebo_does_not(tmp_path):
         )
         assert done.returncode == 0, done.stderr
         assert "\x1b" not in done.stdout
-    found, placebo = result(tmp_path / "demo"), result(tmp_path / "demo", "placebo")
-    assert found["seeds"] >= 10 and found["episodes"] >= 20
-    assert found["with_minus_without"]["low"] > 0.0
-    assert found["last_minus_first_quarter"]["low"] > 0.0
+    learned, placebo = result(tmp_path / "demo"), result(tmp_path / "demo", "placebo")
+    assert learned["seeds"] >= 10 and learned["episodes"] >= 20
+    assert learned["with_minus_without"]["low"] > 0.0
+    assert learned["last_minus_first_quarter"]["low"] > 0.0
     assert placebo["with_minus_without"]["low"] <= 0.0
     check_png(tmp_path / "demo" / "result.png")

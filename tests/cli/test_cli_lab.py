@@ -90,8 +90,8 @@ def test_report_and_compare(folder, tmp_path):
     page = (tmp_path / "report.html").read_text()
     assert "seasoned" in page
     assert json.loads((tmp_path / "report.json").read_text())
-    found = json.loads(run("compare", folder, folder, "--json"))
-    assert {change["difference"]["mean"] for change in found["changes"]} == {0.0}
+    comparison = json.loads(run("compare", folder, folder, "--json"))
+    assert {change["difference"]["mean"] for change in comparison["changes"]} == {0.0}
     assert "0.000" in run("compare", folder, folder)
 
 

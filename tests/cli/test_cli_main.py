@@ -139,8 +139,8 @@ def test_command_module_is_imported_when_called():
 
 @pytest.mark.parametrize("group", [[], ["memory"], ["lab"]])
 def test_group_without_a_command_prints_its_help_and_succeeds(group):
-    bare, asked = (CliRunner().invoke(cli, [*group, *more], prog_name="seasoned") for more in ([], ["--help"]))
-    assert (bare.exit_code, bare.stdout, bare.stderr) == (0, asked.stdout, "")
+    bare, with_help = (CliRunner().invoke(cli, [*group, *more], prog_name="seasoned") for more in ([], ["--help"]))
+    assert (bare.exit_code, bare.stdout, bare.stderr) == (0, with_help.stdout, "")
 
 
 def options(command, path=()):

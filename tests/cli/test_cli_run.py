@@ -115,9 +115,9 @@ def test_ctrl_c_stores_the_episode_in_flight_as_aborted_and_the_run_resumes(tmp_
     code, output = broken_off(tmp_path, signalled, 2, env=env, episodes=episodes)
     assert code == 130, output
     assert "interrupted" in output and "Traceback" not in output
-    found = stored(tmp_path)
-    assert [episode.ending == "aborted" for episode in found] == [False] * (len(found) - 1) + [True]
-    assert 2 <= lines(tmp_path) == len(found) - 1 < episodes
+    stored_episodes = stored(tmp_path)
+    assert [episode.ending == "aborted" for episode in stored_episodes] == [False] * (len(stored_episodes) - 1) + [True]
+    assert 2 <= lines(tmp_path) == len(stored_episodes) - 1 < episodes
     in_process(tmp_path, env=env, episodes=episodes)
     assert record(tmp_path)["scores"] == scores
     assert sum(episode.ending == "aborted" for episode in stored(tmp_path)) == 1
@@ -269,8 +269,8 @@ def test_setting_of_another_kind_of_model_is_refused(tmp_path, model, options, a
 
 def test_record_holds_all_settings_that_affect_scores(tmp_path):
     in_process(tmp_path, "--seed", "4", "--policy", "seed", episodes=8)
-    found = record(tmp_path)
-    assert found["settings"] == {
+    run_record = record(tmp_path)
+    assert run_record["settings"] == {
         "env": GRID,
         "model": "uniform",
         "policy": "seed",
@@ -279,12 +279,12 @@ def test_record_holds_all_settings_that_affect_scores(tmp_path):
         "namespace": None,
         "calibrate": True,
     }
-    assert {"numpy", "seasoned"} <= set(found["versions"])
-    assert {"revision", "python", "machine", "started_at", "finished_at"} <= set(found)
-    assert len(found["scores"]) == 8
-    assert found["usage"]["calls"] == 0 and found["usage"]["cost_usd"] == 0.0
+    assert {"numpy", "seasoned"} <= set(run_record["versions"])
+    assert {"revision", "python", "machine", "started_at", "finished_at"} <= set(run_record)
+    assert len(run_record["scores"]) == 8
+    assert run_record["usage"]["calls"] == 0 and run_record["usage"]["cost_usd"] == 0.0
     episodes = stored(tmp_path)
-    assert [sum(step.reward for step in e.steps) for e in episodes] == pytest.approx(found["scores"])
+    assert [sum(step.reward for step in e.steps) for e in episodes] == pytest.approx(run_record["scores"])
     assert {(e.model, e.policy, e.arm) for e in episodes} == {("uniform", "seed", "seed")}
     ids = [episode.id for episode in episodes]
     assert ids == sorted(ids) and len(set(ids)) == 8 and all(id_.endswith(f"-{n:05d}") for n, id_ in enumerate(ids))

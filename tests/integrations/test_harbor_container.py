@@ -170,7 +170,7 @@ def test_relative_paths_are_resolved():
 
 
 @pytest.mark.parametrize("command", HERE)
-def test_the_tasks_own_files_are_not_the_graders(command):
+def test_task_files_are_not_grader_files(command):
     assert grader_path(command, "/app") is None
 
 
@@ -183,7 +183,7 @@ def test_other_commands_are_run_unchanged(command):
     assert grader_path(command) is None
 
 
-def test_an_episode_from_the_instruction_to_done():
+def test_episode_begins_with_the_instruction_and_ends_with_done():
     environment, _ = shell(Done("out", "err\n", 2))
     seen = steps(environment, "make", "done")
     assert [one.state for one in seen] == ["Make a.txt.", "out\nerr\n(exit code 2)", "The task is finished."]
@@ -208,7 +208,7 @@ def test_outputs_become_states(answer, shown):
     assert steps(environment, "run")[1].state == shown
 
 
-def test_a_container_that_fails_ends_the_episode():
+def test_failing_container_ends_the_episode():
     environment, _ = shell(RuntimeError("daemon gone"))
     with pytest.raises(EnvError, match=r"daemon gone.*trial's log"):
         steps(environment, "ls")
@@ -228,7 +228,7 @@ def test_fake_container_fulfils_the_protocol():
 
 
 @pytest.mark.skipif(sys.version_info >= (3, 12), reason="Harbor can be installed here")
-def test_without_harbor_its_agents_name_the_extra():
+def test_agents_without_harbor_raise_the_install_command():
     from seasoned.integrations import harbor
 
     with pytest.raises(MissingExtraError, match=r"seasoned\[harbor\].*Python 3\.12"):

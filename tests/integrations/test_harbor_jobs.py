@@ -54,10 +54,10 @@ def result(**fields):
     }
 
 
-def write(folder, told=None, document=None, inside="agent"):
+def write(folder, result_text=None, document=None, inside="agent"):
     (folder / inside).mkdir(parents=True, exist_ok=True)
     (folder / "config.json").write_text("{}")
-    (folder / "result.json").write_text(json.dumps(result() if told is None else told))
+    (folder / "result.json").write_text(json.dumps(result() if result_text is None else result_text))
     if document is not False:
         (folder / inside / "trajectory.json").write_text(json.dumps(document or trajectory()))
     return folder
@@ -72,7 +72,7 @@ def job(tmp_path):
     return folder
 
 
-def test_a_trial_by_hand(job):
+def test_trial_is_read_as_the_expected_episode(job):
     write(job / "make-a__x")
     [trial] = read_job(job)
     episode = trial.episode
@@ -84,7 +84,7 @@ def test_a_trial_by_hand(job):
     assert (trial.name, trial.created_at, trial.refusal) == ("make-a__x", 1767323045.0, None)
 
 
-def test_importing_twice_changes_nothing(job):
+def test_second_import_changes_nothing(job):
     write(job / "make-a__x")
     with Memory.open(":memory:") as memory:
         assert import_job(memory, job, dry_run=True).new == 1
@@ -162,16 +162,16 @@ REFUSED = [
 ]
 
 
-@pytest.mark.parametrize(("told", "document", "why"), REFUSED)
-def test_unusable_trials_are_refused_with_reasons(job, told, document, why):
-    write(job / "bad", told, document)
+@pytest.mark.parametrize(("reason", "document", "why"), REFUSED)
+def test_unusable_trials_are_refused_with_reasons(job, reason, document, why):
+    write(job / "bad", reason, document)
     write(job / "good")
     with Memory.open(":memory:") as memory:
-        found = import_job(memory, job)
-        assert (found.read, found.new, list(found.refused)) == (1, 1, ["bad"])
+        imported = import_job(memory, job)
+        assert (imported.read, imported.new, list(imported.refused)) == (1, 1, ["bad"])
     import re
 
-    assert re.search(why, found.refused["bad"])
+    assert re.search(why, imported.refused["bad"])
 
 
 def test_reward_key_selects_the_reward_and_timeouts_truncate(job):
@@ -185,8 +185,8 @@ def test_reward_key_selects_the_reward_and_timeouts_truncate(job):
     assert (trial.episode.steps[-1].reward, trial.episode.ending) == (0.25, "truncated")
 
 
-def test_a_trial_of_several_steps(job):
-    told = result(
+def test_steps_of_a_trial_are_separate_episodes(job):
+    record = result(
         verifier_result=None,
         step_results=[
             {"step_name": "one", "verifier_result": {"rewards": {"reward": 1}}},
@@ -198,7 +198,7 @@ def test_a_trial_of_several_steps(job):
             },
         ],
     )
-    write(job / "t", told, inside="steps/one/agent")
+    write(job / "t", record, inside="steps/one/agent")
     first, second, third = read_job(job)
     assert (first.name, first.episode.id) == ("t/one", f"{ID}/one")
     assert "outside the trial" in second.refusal

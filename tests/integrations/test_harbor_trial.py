@@ -180,9 +180,9 @@ def test_agent_in_test_mode_reads_no_grader_files_and_writes_no_memory(run, task
     assert not [path for path in READ if any(path.startswith(f"{one}") for one in forbidden)]
     assert memory_path.read_bytes() == before
     with Memory.open(memory_path) as memory:
-        found = import_job(memory, folder)
-        assert (found.read, list(found.refused)) == (0, [folder.name])
-        assert "must not learn from" in found.refused[folder.name]
+        imported = import_job(memory, folder)
+        assert (imported.read, list(imported.refused)) == (0, [folder.name])
+        assert "must not learn from" in imported.refused[folder.name]
 
 
 def test_fake_container_contains_the_grader_files(run, memory_path):
@@ -202,8 +202,8 @@ def test_killed_agent_leaves_its_trajectory_so_far(run, memory_path):
 
 def test_calls_without_a_step_are_counted(run, memory_path):
     """An answer for the plan, one for a step, and two unusable ones: all four are counted."""
-    said = ["Plan.", WORK[0], "Thought: only", "Thought: still"]
-    result, _, _ = run(SCRIPTED, said, memory=str(memory_path), mode="train")
+    replies = ["Plan.", WORK[0], "Thought: only", "Thought: still"]
+    result, _, _ = run(SCRIPTED, replies, memory=str(memory_path), mode="train")
     assert result.exception_info.exception_type == "ModelAnswerError"
     spent = result.agent_result
     assert (spent.n_input_tokens, spent.n_output_tokens, spent.cost_usd) == (400, 20, 1.0)
@@ -215,15 +215,15 @@ def test_failed_call_has_an_unknown_price(run, memory_path):
     assert (result.agent_result.n_input_tokens, result.agent_result.cost_usd) == (200, None)
 
 
-class Told(BaseAgent):
+class GraderReader(BaseAgent):
     """A foreign agent that reads the grader's files."""
 
-    told: ClassVar[list[str]] = []
-    looked: ClassVar[list] = []
+    instructions: ClassVar[list[str]] = []
+    command_results: ClassVar[list] = []
 
     @staticmethod
     def name():
-        return "told"
+        return "grader-reader"
 
     def version(self):
         return "1"
@@ -232,8 +232,10 @@ class Told(BaseAgent):
         pass
 
     async def run(self, instruction, environment, context):
-        Told.told.append(instruction)
-        Told.looked = [await environment.exec(command) for command in ("cat ../tests/secret.txt", "echo hello > a.txt")]
+        GraderReader.instructions.append(instruction)
+        GraderReader.command_results = [
+            await environment.exec(command) for command in ("cat ../tests/secret.txt", "echo hello > a.txt")
+        ]
         for call in (
             environment.download_file("/tests/secret.txt", "/dev/null"),
             environment.upload_dir(".", "/tests"),
@@ -244,7 +246,7 @@ class Told(BaseAgent):
         document = {
             "schema_version": "ATIF-v1.7",
             "session_id": "s",
-            "agent": {"name": "told", "version": "1"},
+            "agent": {"name": "grader-reader", "version": "1"},
             "steps": [
                 {"step_id": 1, "source": "user", "message": instruction},
                 {"step_id": 2, "source": "agent", "message": "echo hello > a.txt"},
@@ -254,11 +256,11 @@ class Told(BaseAgent):
 
 
 def test_wrapped_agent_gets_examples_that_are_not_stored_again(run, memory_path):
-    options = {"agent": f"{Told.__module__}:Told", "memory": str(memory_path), "mode": "train"}
+    options = {"agent": f"{GraderReader.__module__}:GraderReader", "memory": str(memory_path), "mode": "train"}
     result, _, folder = run("seasoned.integrations.harbor:WithExamples", **options)
     assert result.exception_info is None, result.exception_info
-    assert "echo hello > b.txt" in Told.told[-1]
-    assert [one.return_code for one in Told.looked] == [126, 0]
+    assert "echo hello > b.txt" in GraderReader.instructions[-1]
+    assert [one.return_code for one in GraderReader.command_results] == [126, 0]
     assert (result.agent_result.metadata["refused_commands"], result.agent_result.metadata["shown"]) == (
         3,
         [["old", 0]],
@@ -270,7 +272,10 @@ def test_wrapped_agent_gets_examples_that_are_not_stored_again(run, memory_path)
 
 @pytest.mark.parametrize(
     ("path", "options"),
-    [("seasoned.integrations.harbor:WithExamples", {"agent": f"{Told.__module__}:Told"}), (SCRIPTED, {})],
+    [
+        ("seasoned.integrations.harbor:WithExamples", {"agent": f"{GraderReader.__module__}:GraderReader"}),
+        (SCRIPTED, {}),
+    ],
 )
 def test_default_mode_of_a_trial_is_test(run, memory_path, path, options):
     result, _, folder = run(path, ["Make it.", *WORK], memory=str(memory_path), **options)

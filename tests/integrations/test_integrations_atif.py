@@ -60,14 +60,14 @@ def changed(**fields):
 
 
 def one(document):
-    [found] = read(document)
-    assert isinstance(found, ReadEpisode), found
-    return found
+    [item] = read(document)
+    assert isinstance(item, ReadEpisode), item
+    return item
 
 
-def test_a_trajectory_by_hand():
-    found = one(TRAJECTORY)
-    episode = found.episode
+def test_trajectory_is_read_as_the_expected_episode():
+    read_back = one(TRAJECTORY)
+    episode = read_back.episode
     assert [(step.state, step.action, step.reward) for step in episode.steps] == [
         ("Make hello.txt.", 'bash({"duration":0.1,"keystrokes":"ls\\n"})', 0.0),
         ("Make hello.txt.", "pwd({})", 0.0),
@@ -81,19 +81,19 @@ def test_a_trajectory_by_hand():
         "terminus",
         "terminated",
     )
-    assert found.created_at == 1762164009.0
-    assert found.rewarded
+    assert read_back.created_at == 1762164009.0
+    assert read_back.rewarded
 
 
 def test_document_over_several_lines_equals_one_line():
     printed = json.dumps(TRAJECTORY, indent=2).encode().splitlines()
     two = [*printed, *json.dumps([TRAJECTORY], indent=4).encode().splitlines(), json.dumps(TRAJECTORY).encode()]
-    found = list(read_episodes("atif", two))
-    assert [read.line for read in found] == [1, len(printed) + 1, len(two)]
-    assert all(read.episode == one(TRAJECTORY).episode for read in found)
+    items = list(read_episodes("atif", two))
+    assert [read.line for read in items] == [1, len(printed) + 1, len(two)]
+    assert all(read.episode == one(TRAJECTORY).episode for read in items)
 
 
-def test_ids():
+def test_id_is_the_trajectory_the_session_or_the_content():
     assert one(changed(trajectory_id=None)).episode.id == "0193-run"
     unnamed = changed(trajectory_id=None, session_id=None)
     assert one(unnamed).episode.id == one(unnamed).episode.id
@@ -121,7 +121,7 @@ def test_rewards_and_endings_are_in_extra():
     assert one(changed(extra={"task": "hello", "subject": "ann"})).episode.task == "hello"
 
 
-def test_copied_context_is_no_step():
+def test_copied_context_is_not_a_step():
     steps = copy.deepcopy(TRAJECTORY["steps"])
     steps[2]["is_copied_context"] = True
     episode = one(changed(steps=steps)).episode
@@ -129,7 +129,7 @@ def test_copied_context_is_no_step():
     assert episode.task == "Make hello.txt."
 
 
-def test_a_step_that_only_thinks_or_observes_is_no_step():
+def test_steps_without_an_action_are_part_of_the_next_state():
     steps = copy.deepcopy(TRAJECTORY["steps"])
     steps.insert(2, {"step_id": 9, "source": "agent", "message": "", "reasoning_content": "hm"})
     steps.insert(3, {"step_id": 9, "source": "agent", "message": "", "observation": {"results": [{"content": "$"}]}})
@@ -143,7 +143,7 @@ def test_embedded_subagents_are_separate_episodes():
     inner = changed(trajectory_id="t-2", session_id=None)
     bad = changed(trajectory_id="t-3", schema_version="ATIF-v9")
     deepest = changed(trajectory_id="t-4")
-    found = read(
+    items = read(
         changed(
             subagent_trajectories=[
                 {**inner, "subagent_trajectories": [deepest]},
@@ -152,7 +152,7 @@ def test_embedded_subagents_are_separate_episodes():
             ]
         )
     )
-    assert [r.reason[:14] if isinstance(r, Refusal) else r.episode.id for r in found] == [
+    assert [r.reason[:14] if isinstance(r, Refusal) else r.episode.id for r in items] == [
         "t-1",
         "t-2",
         "t-4",
@@ -188,14 +188,14 @@ REFUSED = [
 ]
 
 
-@pytest.mark.parametrize(("document", "said"), REFUSED, ids=[str(said) for _, said in REFUSED])
-def test_invalid_documents_are_refused_with_reasons(document, said):
-    before, found, after = read(TRAJECTORY, document, TRAJECTORY)
+@pytest.mark.parametrize(("document", "reason"), REFUSED, ids=[str(reason) for _, reason in REFUSED])
+def test_invalid_documents_are_refused_with_reasons(document, reason):
+    before, refusal, after = read(TRAJECTORY, document, TRAJECTORY)
     assert isinstance(before, ReadEpisode)
     assert isinstance(after, ReadEpisode)
-    if said is None:  # only the last time is taken
-        assert isinstance(found, ReadEpisode)
+    if reason is None:  # only the last time is taken
+        assert isinstance(refusal, ReadEpisode)
     else:
-        assert isinstance(found, Refusal)
-        assert said in found.reason
-        assert found.line == 2
+        assert isinstance(refusal, Refusal)
+        assert reason in refusal.reason
+        assert refusal.line == 2

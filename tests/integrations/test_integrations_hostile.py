@@ -75,16 +75,16 @@ HOSTILE = [
 
 
 @pytest.mark.parametrize("name", sorted(GOOD))
-@pytest.mark.parametrize(("data", "said"), [case[1:] for case in HOSTILE], ids=[case[0] for case in HOSTILE])
-def test_hostile_line_does_not_affect_other_lines(name, data, said):
+@pytest.mark.parametrize(("data", "reason"), [case[1:] for case in HOSTILE], ids=[case[0] for case in HOSTILE])
+def test_hostile_line_does_not_affect_other_lines(name, data, reason):
     other = json.loads(line(GOOD[name]).replace(b'"x"', b'"y"'))
-    found = list(read_episodes(name, [line(GOOD[name]), b"", data, line(other)]))
-    accepted = [read for read in found if isinstance(read, ReadEpisode)]
-    [refusal] = [read for read in found if isinstance(read, Refusal)]
+    items = list(read_episodes(name, [line(GOOD[name]), b"", data, line(other)]))
+    accepted = [read for read in items if isinstance(read, ReadEpisode)]
+    [refusal] = [read for read in items if isinstance(read, Refusal)]
     assert [read.line for read in accepted] == [1, 4]
     assert refusal.line == 3
     if not (name == "atif" and data == b"{}"):
-        assert said in refusal.reason
+        assert reason in refusal.reason
     assert len(refusal.reason) < 400
 
 
@@ -97,10 +97,10 @@ def test_hostile_line_does_not_affect_other_lines(name, data, said):
 def test_a_hostile_value_is_refused(name, raw):
     if name == "otel":  # an object whose own text is JSON as well
         raw = raw if raw[:1] != b'"' else rb'[{"type": "text", "content": ' + raw + b"}]"
-    found = list(read_episodes(name, [with_raw(name, raw)]))
+    items = list(read_episodes(name, [with_raw(name, raw)]))
     # Instructions are no part of an episode where a user speaks: a surrogate there does not matter.
-    assert [type(read) for read in found] in ([Refusal], [ReadEpisode]) if name == "otel" else [Refusal]
-    assert all(isinstance(read, Refusal) for read in found) or raw.startswith(rb'[{"type": "text", "content": "\ud800')
+    assert [type(read) for read in items] in ([Refusal], [ReadEpisode]) if name == "otel" else [Refusal]
+    assert all(isinstance(read, Refusal) for read in items) or raw.startswith(rb'[{"type": "text", "content": "\ud800')
 
 
 def test_hostile_arguments_in_a_text_are_refused():
@@ -144,10 +144,10 @@ class Repeated(io.RawIOBase):
 def test_line_of_a_gigabyte_is_never_in_memory():
     limit = 1_000_000
     tracemalloc.start()
-    found = list(bounded_lines(io.BufferedReader(Repeated(1_000_000_000)), limit))
+    lines = list(bounded_lines(io.BufferedReader(Repeated(1_000_000_000)), limit))
     _, peak = tracemalloc.get_traced_memory()
     tracemalloc.stop()
-    assert found == [FileLine(1, b"first"), Refusal(2, f"longer than {limit} bytes"), FileLine(3, b"last")]
+    assert lines == [FileLine(1, b"first"), Refusal(2, f"longer than {limit} bytes"), FileLine(3, b"last")]
     assert peak < 8 * limit
 
 
@@ -160,26 +160,26 @@ def test_bounded_lines_equal_the_files_lines(lines, limit, ends):
     expected = data.split(b"\n")
     if expected[-1] == b"":
         expected.pop()
-    found = list(bounded_lines(io.BytesIO(data), limit))
-    assert [item.number if isinstance(item, FileLine) else item.line for item in found] == list(
+    bounded = list(bounded_lines(io.BytesIO(data), limit))
+    assert [item.number if isinstance(item, FileLine) else item.line for item in bounded] == list(
         range(1, len(expected) + 1)
     )
-    for item, whole in zip(found, expected, strict=True):
+    for item, whole in zip(bounded, expected, strict=True):
         assert item.data == whole if isinstance(item, FileLine) else len(whole) > limit
 
 
 def test_refused_line_keeps_its_position():
     file = io.BytesIO(b"\n".join([line(CHAT), b'"' + b"x" * 500 + b'"', line(CHAT)]))
-    found = list(read_episodes("openai", bounded_lines(file, 300)))
-    assert [read.line for read in found] == [1, 2, 3]
-    assert found[1] == Refusal(2, "longer than 300 bytes")
+    items = list(read_episodes("openai", bounded_lines(file, 300)))
+    assert [read.line for read in items] == [1, 2, 3]
+    assert items[1] == Refusal(2, "longer than 300 bytes")
 
 
-def test_a_document_over_many_lines_is_bounded_as_well():
+def test_document_over_several_lines_is_bounded():
     printed = json.dumps({"messages": ["x" * 10] * 1000}, indent=1).encode().splitlines()
-    found = list(read_episodes("openai", [*printed, line(CHAT)], max_document_bytes=500))
-    assert [read.line for read in found] == [1, len(printed) + 1]
-    assert found[0].reason == "longer than 500 bytes"
+    items = list(read_episodes("openai", [*printed, line(CHAT)], max_document_bytes=500))
+    assert [read.line for read in items] == [1, len(printed) + 1]
+    assert items[0].reason == "longer than 500 bytes"
     [refusal] = read_episodes("openai", [line(CHAT)], max_document_bytes=10)
     assert refusal.reason == "longer than 10 bytes"
 
@@ -416,9 +416,9 @@ def test_file_content_never_raises(name, share):
     @given(st.sampled_from(RICH[name]).flatmap(mutated), st.sampled_from(RICH[name]).flatmap(mutated))
     def check(one, other):
         lines = [json.dumps(one).encode(), json.dumps(other).encode()]
-        found = list(read_episodes(name, lines))
-        assert found == list(read_episodes(name, lines))
-        for read in found:
+        items = list(read_episodes(name, lines))
+        assert items == list(read_episodes(name, lines))
+        for read in items:
             assert isinstance(read, ReadEpisode) or (isinstance(read, Refusal) and read.reason)
 
     check()

@@ -42,9 +42,9 @@ def read(*records):
 
 
 def one(record):
-    [found] = read(record)
-    assert isinstance(found, ReadEpisode), found
-    return found
+    [item] = read(record)
+    assert isinstance(item, ReadEpisode), item
+    return item
 
 
 def says(*contents, **fields):
@@ -52,9 +52,9 @@ def says(*contents, **fields):
     return {"messages": [{"role": r, "content": c} for r, c in zip(roles, contents, strict=False)], **fields}
 
 
-def test_a_transcript_by_hand():
-    found = one(SHOP)
-    episode = found.episode
+def test_transcript_is_read_as_the_expected_episode():
+    item = one(SHOP)
+    episode = item.episode
     results = 'tool get_order:\n{"status": "shipped"}\ntool get_time:\n10:00'
     assert [(step.state, step.action, step.reward) for step in episode.steps] == [
         ("Where is order 4417?", 'get_order({"fields":["status"],"order":4417})', 0.0),
@@ -68,24 +68,24 @@ def test_a_transcript_by_hand():
         "gpt-4o-mini",
         "terminated",
     )
-    assert (found.line, found.created_at, found.rewarded) == (1, 1700000000.0, True)
+    assert (item.line, item.created_at, item.rewarded) == (1, 1700000000.0, True)
 
 
 def test_missing_fields_get_no_invented_values():
-    found = one(says("Hi", "Hello"))
-    assert not found.rewarded
-    assert found.created_at is None
-    assert found.episode.steps[0].reward == 0.0
-    assert (found.episode.model, found.episode.final_state, found.episode.subject) == (None, None, None)
+    item = one(says("Hi", "Hello"))
+    assert not item.rewarded
+    assert item.created_at is None
+    assert item.episode.steps[0].reward == 0.0
+    assert (item.episode.model, item.episode.final_state, item.episode.subject) == (None, None, None)
 
 
-def test_the_id_of_a_transcript_without_one_is_its_content():
+def test_transcript_without_an_id_gets_one_from_its_content():
     first, again, other = (one(says("Hi", text)).episode.id for text in ("Hello", "Hello", "Bye"))
     assert first == again != other
     assert first.startswith("openai:")
 
 
-def test_the_same_call_with_its_arguments_in_another_order_is_the_same_action():
+def test_order_of_call_arguments_does_not_change_the_action():
     def action(arguments):
         call = {"id": "c", "type": "function", "function": {"name": "f", "arguments": arguments}}
         messages = [{"role": "user", "content": "x"}, {"role": "assistant", "content": None, "tool_calls": [call]}]
@@ -100,7 +100,7 @@ def test_the_same_call_with_its_arguments_in_another_order_is_the_same_action():
     assert action('{"a": 1, "a": 2}') == 'f({"a": 1, "a": 2})'
 
 
-def test_other_forms_of_tool_calls():
+def test_other_formats_of_tool_calls_are_read():
     messages = [
         {"role": "user", "content": "x"},
         {"role": "assistant", "content": None, "function_call": {"name": "old", "arguments": '{"a": 1}'}},
@@ -139,7 +139,7 @@ def test_turn_before_the_first_message_is_context():
     assert episode.task == "U"
 
 
-def test_thoughts_are_no_actions():
+def test_thoughts_are_not_actions():
     messages = [
         {"role": "user", "content": "U"},
         {"role": "assistant", "content": "", "reasoning_content": "hm"},
@@ -148,7 +148,7 @@ def test_thoughts_are_no_actions():
     assert [s.action for s in one({"messages": messages}).episode.steps] == ["A"]
 
 
-def test_the_task():
+def test_task_is_given_or_the_first_message():
     assert one(says("U" * 3000, "A")).episode.task == "U" * 1000
     assert one(says("U", "A", task="T" * 3000)).episode.task == "T" * 3000
     assert one(says("U", "A", metadata={"task": "M"})).episode.task == "M"
@@ -169,10 +169,10 @@ def test_the_task():
     ],
     ids=str,
 )
-def test_rewards(fields, expected, rewarded):
-    found = one(says("U", "A", "V", "B", **fields))
-    assert [step.reward for step in found.episode.steps] == expected
-    assert found.rewarded is rewarded
+def test_reward_fields_are_read(fields, expected, rewarded):
+    item = one(says("U", "A", "V", "B", **fields))
+    assert [step.reward for step in item.episode.steps] == expected
+    assert item.rewarded is rewarded
 
 
 def test_reward_of_a_turn_belongs_to_its_last_call():
@@ -203,7 +203,7 @@ def test_reward_of_a_turn_belongs_to_its_last_call():
     ],
     ids=str,
 )
-def test_endings(fields, ending):
+def test_ending_is_derived_from_the_fields(fields, ending):
     assert one(says("U", "A", **fields)).episode.ending == ending
 
 
@@ -211,8 +211,8 @@ def test_logged_call_has_one_turn():
     request = {"model": "gpt-4o", "user": "ann", "messages": says("U", "A", "V")["messages"]}
     choice = {"index": 0, "finish_reason": "length", "message": {"role": "assistant", "content": "B"}}
     response = {"id": "chatcmpl-1", "model": "gpt-4o-2024", "created": 1700000000, "choices": [choice]}
-    found = one({"request": request, "response": response, "reward": 0.5})
-    episode = found.episode
+    item = one({"request": request, "response": response, "reward": 0.5})
+    episode = item.episode
     assert [(s.state, s.action, s.reward) for s in episode.steps] == [("V", "B", 0.5)]
     assert (episode.id, episode.model, episode.subject, episode.ending, episode.task) == (
         "chatcmpl-1",
@@ -221,7 +221,7 @@ def test_logged_call_has_one_turn():
         "truncated",
         "U",
     )
-    assert found.created_at == 1700000000.0
+    assert item.created_at == 1700000000.0
 
 
 def bad_message(**message):
@@ -266,12 +266,12 @@ REFUSED = [
 ]
 
 
-@pytest.mark.parametrize(("record", "said"), REFUSED, ids=[said for _, said in REFUSED])
-def test_invalid_documents_are_refused_with_reasons(record, said):
+@pytest.mark.parametrize(("record", "reason"), REFUSED, ids=[reason for _, reason in REFUSED])
+def test_invalid_documents_are_refused_with_reasons(record, reason):
     before, refusal, after = read(says("U", "A"), record, says("V", "B"))
     assert isinstance(refusal, Refusal)
     assert refusal.line == 2
-    assert said in refusal.reason
+    assert reason in refusal.reason
     assert isinstance(before, ReadEpisode)
     assert isinstance(after, ReadEpisode)
     assert after.line == 3

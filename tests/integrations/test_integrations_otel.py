@@ -150,19 +150,19 @@ def read(*values, **options):
 
 
 def one(*spans, **options):
-    [found] = read(request(*spans), **options)
-    assert isinstance(found, ReadEpisode), found
-    return found
+    [item] = read(request(*spans), **options)
+    assert isinstance(item, ReadEpisode), item
+    return item
 
 
-def told(found):
-    return [(step.state, step.action, step.reward) for step in found.episode.steps]
+def turns_of(item):
+    return [(step.state, step.action, step.reward) for step in item.episode.steps]
 
 
-def test_a_conversation_by_hand():
-    found = one(*CONVERSATION)
-    episode = found.episode
-    assert told(found) == [
+def test_conversation_is_read_as_the_expected_episode():
+    item = one(*CONVERSATION)
+    episode = item.episode
+    assert turns_of(item) == [
         ("Where is order 4417?", 'get_order({"order":4417})', 0.0),
         ("shipped", "It was shipped.", 1.0),
     ]
@@ -174,8 +174,8 @@ def test_a_conversation_by_hand():
         "terminated",
         None,
     )
-    assert found.created_at == 1_700_000_003.5
-    assert found.rewarded
+    assert item.created_at == 1_700_000_003.5
+    assert item.rewarded
 
 
 def test_order_shape_and_repetition_of_spans_have_no_effect():
@@ -184,17 +184,17 @@ def test_order_shape_and_repetition_of_spans_have_no_effect():
         spans = list(CONVERSATION)
         random.Random(seed).shuffle(spans)
         for values in ([request(*spans)], [request(s) for s in spans], [flat(s) for s in spans], [[*map(flat, spans)]]):
-            [found] = read(*values, *values)
-            assert found.episode == expected
+            [item] = read(*values, *values)
+            assert item.episode == expected
     printed = "\n".join(json.dumps(flat(s), indent=4) for s in CONVERSATION).encode().splitlines()
-    [found] = read_episodes("otel", printed)
-    assert found.episode == expected
+    [item] = read_episodes("otel", printed)
+    assert item.episode == expected
 
 
-def test_messages_as_attributes_of_structure():
+def test_structured_message_attributes_are_read():
     messages = {"gen_ai.input.messages": HELLO, "gen_ai.output.messages": [ANSWER]}
     instructions = {"gen_ai.system_instructions": [{"type": "text", "content": "Be brief."}]}
-    assert told(one(span(1, {"gen_ai.operation.name": "chat", **messages, **instructions}))) == [
+    assert turns_of(one(span(1, {"gen_ai.operation.name": "chat", **messages, **instructions}))) == [
         ("Where is order 4417?", "It was shipped.", 0.0)
     ]
 
@@ -202,35 +202,35 @@ def test_messages_as_attributes_of_structure():
 def test_trace_id_replaces_a_missing_conversation_id():
     messages = {"gen_ai.input.messages": json.dumps(HELLO), "gen_ai.output.messages": json.dumps([ANSWER])}
     spans = [span(n, {"gen_ai.operation.name": "chat", **messages}, trace=t * 16) for n, t in [(1, "aa"), (2, "bb")]]
-    assert [found.episode.id for found in read(request(*spans))] == ["aa" * 16, "bb" * 16]
+    assert [item.episode.id for item in read(request(*spans))] == ["aa" * 16, "bb" * 16]
 
 
-def test_conversation_over_two_traces_with_a_tool_span_without_its_id():
+def test_conversation_spans_two_traces_and_tool_spans_without_its_id():
     spans = [
         chat(1, HELLO, [CALL], trace="cc" * 16),
         tool(2, trace="cc" * 16),
         chat(3, [*HELLO, CALL, RESULT], [ANSWER], trace="dd" * 16),
     ]
-    assert told(one(*spans)) == told(one(*CONVERSATION[1:]))
+    assert turns_of(one(*spans)) == turns_of(one(*CONVERSATION[1:]))
 
 
 def test_tool_results_are_messages_if_no_input_has_them():
     assert one(chat(1, HELLO, [CALL]), tool(2)).episode.final_state == "shipped"
-    found = one(chat(1, HELLO, [CALL]), tool(2), chat(3, [], [ANSWER]))
-    assert [step.state for step in found.episode.steps] == ["Where is order 4417?", "shipped"]
+    item = one(chat(1, HELLO, [CALL]), tool(2), chat(3, [], [ANSWER]))
+    assert [step.state for step in item.episode.steps] == ["Where is order 4417?", "shipped"]
 
 
 def test_tool_spans_alone_are_turns():
     root = agent(attributes={"gen_ai.input.messages": json.dumps(HELLO)})
-    found = one(root, tool(1), tool(2, "lost"))
-    assert [step.state for step in found.episode.steps] == ["Where is order 4417?", "shipped"]
-    assert found.episode.final_state == "lost"
-    assert {step.action for step in found.episode.steps} == {'get_order({"order":4417})'}
+    item = one(root, tool(1), tool(2, "lost"))
+    assert [step.state for step in item.episode.steps] == ["Where is order 4417?", "shipped"]
+    assert item.episode.final_state == "lost"
+    assert {step.action for step in item.episode.steps} == {'get_order({"order":4417})'}
 
 
 def test_agent_span_alone_is_a_turn():
     messages = {"gen_ai.input.messages": json.dumps(HELLO), "gen_ai.output.messages": json.dumps([ANSWER])}
-    assert told(one(agent(attributes=messages, events=[evaluation(0.5)]))) == [
+    assert turns_of(one(agent(attributes=messages, events=[evaluation(0.5)]))) == [
         ("Where is order 4417?", "It was shipped.", 0.5)
     ]
 
@@ -294,10 +294,10 @@ OLD_CALLS = [{"id": "c1", "type": "function", "function": {"name": "get_order", 
     ],
     ids=["attributes", "json", "prompt", "details"],
 )
-def test_messages_as_events(first, second):
+def test_message_events_are_read(first, second):
     operation = {"gen_ai.operation.name": "chat", "gen_ai.conversation.id": "conv-1"}
     spans = [span(1, operation, events=first), span(2, operation, events=second)]
-    assert told(one(*spans)) == [
+    assert turns_of(one(*spans)) == [
         ("Where is order 4417?", 'get_order({"order":4417})', 0.0),
         ("shipped", "It was shipped.", 0.0),
     ]
@@ -326,16 +326,16 @@ def test_log_records_extend_or_replace_their_span():
         log(1, "gen_ai.evaluation.result", evaluation(0.5)[1]),
         log(2, "some.other.event", {}),
     ]
-    [found] = read(logs(*records), request(span(1, operation)))
-    assert told(found) == [("Hi", "Hello", 0.5)]
+    [item] = read(logs(*records), request(span(1, operation)))
+    assert turns_of(item) == [("Hi", "Hello", 0.5)]
     details = {**operation, "gen_ai.input.messages": json.dumps(HELLO), "gen_ai.output.messages": json.dumps([ANSWER])}
     [alone] = read(logs(log(1, "gen_ai.client.inference.operation.details", details)))
-    assert told(alone) == [("Where is order 4417?", "It was shipped.", 0.0)]
+    assert turns_of(alone) == [("Where is order 4417?", "It was shipped.", 0.0)]
 
 
-def test_evaluations():
+def test_evaluation_becomes_the_reward():
     on_turn = chat(1, HELLO, [CALL], events=[evaluation(0.25)])
-    assert [r for *_, r in told(one(on_turn, *CONVERSATION[2:]))] == [0.25, 0.0]
+    assert [r for *_, r in turns_of(one(on_turn, *CONVERSATION[2:]))] == [0.25, 0.0]
     assert not one(*CONVERSATION[1:]).rewarded
     label = ("gen_ai.evaluation.result", {"gen_ai.evaluation.name": "x", "gen_ai.evaluation.score.label": "pass"})
     assert not one(agent(events=[label]), *CONVERSATION[1:]).rewarded
@@ -343,7 +343,7 @@ def test_evaluations():
     [refusal] = read(request(several, *CONVERSATION[1:]))
     assert "evaluations task_success, tone" in refusal.reason
     assert "evaluation=" in refusal.reason
-    assert told(one(several, *CONVERSATION[1:], evaluation="tone"))[-1][2] == 0.9
+    assert turns_of(one(several, *CONVERSATION[1:], evaluation="tone"))[-1][2] == 0.9
 
 
 @pytest.mark.parametrize(
@@ -363,13 +363,13 @@ def test_evaluations():
         ),  # the message says stop
     ],
 )
-def test_endings(spans, ending):
+def test_ending_is_derived_from_status_and_finish_reason(spans, ending):
     assert one(*spans).episode.ending == ending
 
 
-def test_failed_call_without_an_answer_is_no_turn():
+def test_failed_call_without_an_answer_is_not_a_turn():
     failed = span(2, {"gen_ai.operation.name": "chat", "error.type": "timeout"}, parent=0)
-    assert told(one(*CONVERSATION[:3], failed, CONVERSATION[-1])) == told(one(*CONVERSATION))
+    assert turns_of(one(*CONVERSATION[:3], failed, CONVERSATION[-1])) == turns_of(one(*CONVERSATION))
 
 
 def test_unrelated_spans_are_ignored():
@@ -398,12 +398,12 @@ SPANS_REFUSED = [
 ]
 
 
-@pytest.mark.parametrize(("bad", "said"), SPANS_REFUSED, ids=[said for _, said in SPANS_REFUSED])
-def test_a_refused_span_refuses_its_conversation_and_no_other(bad, said):
+@pytest.mark.parametrize(("bad", "reason"), SPANS_REFUSED, ids=[reason for _, reason in SPANS_REFUSED])
+def test_a_refused_span_refuses_its_conversation_and_no_other(bad, reason):
     other = {**chat(1, HELLO, [ANSWER], trace="cd" * 16, attributes={"gen_ai.conversation.id": "conv-2"})}
     refusal, hole, accepted = read(request(*CONVERSATION[:-1]), request(bad), request(other))
     assert (refusal.line, hole.line) == (2, 1)
-    assert said in refusal.reason
+    assert reason in refusal.reason
     assert "conversation 'conv-1': a span of it was refused, on line 2" in hole.reason
     assert accepted.episode.id == "conv-2"
 
@@ -424,16 +424,18 @@ CONVERSATIONS_REFUSED = [
 ]
 
 
-@pytest.mark.parametrize(("spans", "said"), CONVERSATIONS_REFUSED, ids=[said for _, said in CONVERSATIONS_REFUSED])
-def test_invalid_documents_are_refused_with_reasons(spans, said):
+@pytest.mark.parametrize(
+    ("spans", "reason"), CONVERSATIONS_REFUSED, ids=[reason for _, reason in CONVERSATIONS_REFUSED]
+)
+def test_invalid_documents_are_refused_with_reasons(spans, reason):
     [refusal] = read(request(*spans))
     assert isinstance(refusal, Refusal)
     assert refusal.reason.startswith("conversation ")
-    assert said in refusal.reason
+    assert reason in refusal.reason
 
 
 @pytest.mark.parametrize(
-    ("value", "said"),
+    ("value", "reason"),
     [
         ({"resourceMetrics": []}, "telemetry has resourceSpans"),
         ({"messages": []}, "or a trace id"),
@@ -442,10 +444,10 @@ def test_invalid_documents_are_refused_with_reasons(spans, said):
         ({"resourceSpans": [{"scopeSpans": [7]}]}, "a JSON object"),
     ],
 )
-def test_other_files_are_refused(value, said):
+def test_other_files_are_refused(value, reason):
     [refusal, accepted] = read(value, request(*CONVERSATION))
     assert refusal.line == 1
-    assert said in refusal.reason
+    assert reason in refusal.reason
     assert accepted.line == 2
 
 
@@ -457,12 +459,12 @@ def test_buffer_is_bounded_and_late_spans_are_refused():
     values = [request(s) for number in range(20) for s in conversation(number)]
     lines = [json.dumps(value).encode() for value in [*values, values[0]]]
     whole = list(read_otel(documents(lines)))
-    assert [found.episode.id for found in whole] == [f"conv-{number}" for number in range(20)]
+    assert [item.episode.id for item in whole] == [f"conv-{number}" for number in range(20)]
     *bounded, late = read_otel(documents(lines), max_buffer_bytes=3000)
     # The last conversations were still open when the late span came.
-    accepted = [found for found in [*bounded, late] if isinstance(found, ReadEpisode)]
+    accepted = [item for item in [*bounded, late] if isinstance(item, ReadEpisode)]
     assert accepted == whole
-    [refusal] = [found for found in [*bounded, late] if isinstance(found, Refusal)]
+    [refusal] = [item for item in [*bounded, late] if isinstance(item, Refusal)]
     assert (refusal.line, "conversation 'conv-0' was closed" in refusal.reason) == (41, True)
 
 

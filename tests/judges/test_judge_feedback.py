@@ -23,8 +23,8 @@ def memory():
 
 def test_a_judgement_is_stored_step_by_step(memory):
     ids = add_judgement(memory, "e", Judgement("j", {0: 0.5, 1: -1.0}, {0: 1.0, 1: 0.5}))
-    found = {event.id: (event.step, event.reward, event.weight, event.source) for event in memory.events()}
-    assert [found[id_] for id_ in ids] == [(0, 0.5, 1.0, "j"), (1, -1.0, 0.5, "j")]
+    events = {event.id: (event.step, event.reward, event.weight, event.source) for event in memory.events()}
+    assert [events[id_] for id_ in ids] == [(0, 0.5, 1.0, "j"), (1, -1.0, 0.5, "j")]
 
 
 @pytest.mark.parametrize(

@@ -18,8 +18,8 @@ from seasoned.types import Episode, Step
 
 def judged(rewards, scores):
     episode = Episode("t", [Step("s", "a", reward) for reward in rewards])
-    said = {i: score for i, score in enumerate(scores) if score is not None}
-    return [episode], [Judgement("judge", said, dict.fromkeys(said, 1.0))]
+    judge_scores = {i: score for i, score in enumerate(scores) if score is not None}
+    return [episode], [Judgement("judge", judge_scores, dict.fromkeys(judge_scores, 1.0))]
 
 
 def sign(value, neutral=0.0):
@@ -40,14 +40,17 @@ pairs = st.lists(
 @settings(max_examples=100)
 @given(pairs, st.sampled_from([0.0, 0.25]))
 def test_counts_and_correlations_are_those_of_the_definition(table, neutral):
-    truth, said = (list(column) for column in zip(*table, strict=True))
-    found = agreement(*judged(truth, said), neutral=neutral)
+    truth, judge_scores = (list(column) for column in zip(*table, strict=True))
+    result = agreement(*judged(truth, judge_scores), neutral=neutral)
     counts = [[0] * 3 for _ in range(3)]
     for t, s in table:
         counts[sign(t)][sign(s, neutral)] += 1
-    assert [list(row) for row in found.confusion] == counts and found.n == len(table)
-    assert found.accuracy == sum(counts[i][i] for i in range(3)) / len(table)
-    for correlation, x, y in ((found.pearson, truth, said), (found.spearman, ranks(truth), ranks(said))):
+    assert [list(row) for row in result.confusion] == counts and result.n == len(table)
+    assert result.accuracy == sum(counts[i][i] for i in range(3)) / len(table)
+    for correlation, x, y in (
+        (result.pearson, truth, judge_scores),
+        (result.spearman, ranks(truth), ranks(judge_scores)),
+    ):
         if len(set(x)) == 1 or len(set(y)) == 1:
             assert correlation.value is None and correlation.low is None
             continue
@@ -56,46 +59,48 @@ def test_counts_and_correlations_are_those_of_the_definition(table, neutral):
             assert -1 < correlation.low < correlation.value < correlation.high < 1
 
 
-def test_an_interval_by_hand():
+def test_interval_equals_hand_computed_values():
     """Both are 0.9 over 5 steps; the squared errors of their z are 1 / 2 and (1 + 0.81 / 2) / 2."""
-    found = agreement(*judged([1.0, 2.0, 3.0, 4.0, 5.0], [0.1, 0.2, 0.4, 0.3, 0.5]))
-    for correlation, squared_error in ((found.pearson, 0.5), (found.spearman, 0.7025)):
+    result = agreement(*judged([1.0, 2.0, 3.0, 4.0, 5.0], [0.1, 0.2, 0.4, 0.3, 0.5]))
+    for correlation, squared_error in ((result.pearson, 0.5), (result.spearman, 0.7025)):
         assert correlation.value == pytest.approx(0.9)
         half = 1.959964 * math.sqrt(squared_error)
         assert correlation.low == pytest.approx(math.tanh(math.atanh(0.9) - half), abs=1e-6)
         assert correlation.high == pytest.approx(math.tanh(math.atanh(0.9) + half), abs=1e-6)
 
 
-def test_intervals_cover_the_correlation_at_their_level():
+def test_intervals_have_nominal_coverage():
     rng = np.random.default_rng(0)
     rho, hits, runs = 0.5, 0, 300
     for _ in range(runs):
         x = rng.normal(size=30)
         y = rho * x + math.sqrt(1 - rho**2) * rng.normal(size=30)
-        found = agreement(*judged(x.tolist(), (y / 10).tolist())).pearson
-        hits += found.low <= rho <= found.high
+        interval = agreement(*judged(x.tolist(), (y / 10).tolist())).pearson
+        hits += interval.low <= rho <= interval.high
     assert abs(hits / runs - 0.95) < 4 * math.sqrt(0.95 * 0.05 / runs)
 
 
-@pytest.mark.parametrize(("truth", "said"), [([1, 2, 3], [0.1, 0.3, 0.2]), ([0, 1, 2, 3], [0.0, 0.1, 0.2, 0.3])])
-def test_perfect_or_short_correlations_have_no_interval(truth, said):
-    found = agreement(*judged([float(t) for t in truth], said)).pearson
-    assert found.value is not None and found.low is None and found.high is None
-    assert "[" not in str(found)
+@pytest.mark.parametrize(
+    ("truth", "judge_scores"), [([1, 2, 3], [0.1, 0.3, 0.2]), ([0, 1, 2, 3], [0.0, 0.1, 0.2, 0.3])]
+)
+def test_perfect_or_short_correlations_have_no_interval(truth, judge_scores):
+    interval = agreement(*judged([float(t) for t in truth], judge_scores)).pearson
+    assert interval.value is not None and interval.low is None and interval.high is None
+    assert "[" not in str(interval)
 
 
 def test_constant_judge_has_kappa_zero():
-    found = agreement(*judged([0.0] * 9 + [1.0], [0.0] * 10))
-    assert found.accuracy == 0.9 and found.kappa == pytest.approx(0.0)
-    assert "undefined" in str(found.pearson)
+    result = agreement(*judged([0.0] * 9 + [1.0], [0.0] * 10))
+    assert result.accuracy == 0.9 and result.kappa == pytest.approx(0.0)
+    assert "undefined" in str(result.pearson)
     assert agreement(*judged([0.0, 0.0], [0.0, 0.0])).kappa is None
     assert agreement(*judged([0.0, 1.0, -1.0], [0.0, 1.0, -0.1])).kappa == pytest.approx(1.0)
 
 
 def test_only_judged_steps_count():
-    found = agreement(*judged([1.0, 0.0, -1.0], [0.5, None, -0.5]))
-    assert found.n == 2 and found.confusion == ((1, 0, 0), (0, 0, 0), (0, 0, 1))
-    assert "n = 2" in str(found)
+    result = agreement(*judged([1.0, 0.0, -1.0], [0.5, None, -0.5]))
+    assert result.n == 2 and result.confusion == ((1, 0, 0), (0, 0, 0), (0, 0, 1))
+    assert "n = 2" in str(result)
 
 
 @pytest.mark.parametrize(

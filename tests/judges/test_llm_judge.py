@@ -235,10 +235,10 @@ def test_every_step_is_judged_once_with_its_next_state(n_steps, chunk, overlap):
     episode = long_episode(n_steps)
     judgement = ask(model, episode, chunk_steps=chunk, overlap_steps=overlap)
     assert judgement.rewards == {step: step / 100 for step in range(n_steps)}
-    asked = [steps_asked(request) for request in model.requests]
-    assert [step for steps in asked for step in steps] == list(range(n_steps))
-    assert len(asked) == math.ceil(n_steps / chunk)
-    for request, steps in zip(model.requests, asked, strict=True):
+    judged_steps = [steps_asked(request) for request in model.requests]
+    assert [step for steps in judged_steps for step in steps] == list(range(n_steps))
+    assert len(judged_steps) == math.ceil(n_steps / chunk)
+    for request, steps in zip(model.requests, judged_steps, strict=True):
         records = records_of(request)
         shown = {r["step"]: r for r in records if "step" in r}
         assert list(shown) == steps
@@ -274,11 +274,11 @@ def test_a_rubric_is_part_of_the_instructions():
 def test_example_comes_first_and_is_valid():
     model = ScriptedLLM(obedient)
     ask(model, example=True)
-    _, question, reply, asked = model.requests[0].messages
-    assert (question.role, reply.role, asked.role) == ("user", "assistant", "user")
+    _, question, reply, request_text = model.requests[0].messages
+    assert (question.role, reply.role, request_text.role) == ("user", "assistant", "user")
     steps = steps_asked(dataclasses.replace(model.requests[0], messages=(question,)))
     assert read_scores(Completion(reply.content, "m", Usage()), steps) == {0: 0.8, 1: 0.0, 2: -0.7}
-    assert "Buy a lamp." in asked.content and "Buy a lamp." not in question.content
+    assert "Buy a lamp." in request_text.content and "Buy a lamp." not in question.content
 
 
 def test_long_states_lose_their_middle_and_prompts_stay_bounded():

@@ -45,8 +45,8 @@ def compare(llm, first, second, **settings):
 
 @pytest.mark.parametrize(("first", "second", "value"), [("aaa", "a", 1.0), ("a", "aaa", -1.0), ("aa", "bb", 0.0)])
 def test_unbiased_model_determines_the_preference(first, second, value):
-    found = compare(prefers(length), first, second)
-    assert (found.value, found.weight, found.votes, found.usage.calls) == (value, 1.0, (value,), 2)
+    preference = compare(prefers(length), first, second)
+    assert (preference.value, preference.weight, preference.votes, preference.usage.calls) == (value, 1.0, (value,), 2)
 
 
 @pytest.mark.parametrize("place", [0, 1, 2])
@@ -68,9 +68,9 @@ def test_both_orders_must_name_the_same_candidate(replies, value):
 def test_votes_are_pooled_and_have_seeds_of_their_own():
     replies = [(1, 2), (1, 2), (2, 1)]
     model = ScriptedLLM([json.dumps({"better": r}) for pair in replies for r in pair])
-    found = compare(model, "x", "y", votes=3)
-    assert found.votes == (1.0, 1.0, -1.0)
-    assert found.value * found.weight == pytest.approx(1 / 3)  # the mean of votes for and against
+    preference = compare(model, "x", "y", votes=3)
+    assert preference.votes == (1.0, 1.0, -1.0)
+    assert preference.value * preference.weight == pytest.approx(1 / 3)  # the mean of votes for and against
     assert len({request.seed for request in model.requests}) == 3
 
 
@@ -105,8 +105,8 @@ def test_episodes_are_compared_by_steps_and_outcome():
         return Episode("t", [Step(f"s{i}", "a", reward) for i in range(n_steps)], final_state="end")
 
     model = prefers(lambda candidate: candidate["outcome"]["score"])
-    found = compare(model, episode(3, 1.0), episode(40, -1.0), episode_steps=6)
-    assert found.value == 1.0
+    preference = compare(model, episode(3, 1.0), episode(40, -1.0), episode_steps=6)
+    assert preference.value == 1.0
     long = shown(model.requests[0])[1]
     assert [step["step"] for step in long["steps"]] == [0, 1, 2, 37, 38, 39]
     assert (long["number_of_steps"], long["final_state"]) == (40, "end")
@@ -160,7 +160,7 @@ def test_strengths_maximise_the_likelihood(table, prior_sd):
 @PROPERTY
 @given(st.floats(0, 50), st.floats(0, 50))
 @example(49.0, 39.68468711627434)  # near the top a step gains less than a sum rounds
-def test_two_contestants_by_hand(a, b):
+def test_strengths_of_two_contestants_equal_hand_computed_values(a, b):
     """The gradient is zero: a - (a + b) * sigmoid(2 x) = x."""
     x, y = bradley_terry([[0, a], [b, 0]]).tolist()
     assert x == pytest.approx(-y, abs=1e-9)
@@ -168,7 +168,7 @@ def test_two_contestants_by_hand(a, b):
     assert (x > 0) == (a > b) or abs(a - b) < 1e-9
 
 
-def test_the_gradient_is_zero_as_exactly_as_it_can_be_computed():
+def test_gradient_at_the_strengths_is_zero_to_rounding():
     """Two contestants with many games: the last Newton steps gain less than the objective's rounding error."""
     rng = np.random.default_rng(0)
     for a, b in rng.uniform(0, 50, size=(300, 2)):
@@ -189,7 +189,7 @@ def test_undefeated_contestant_has_a_finite_strength(scale, prior_sd):
     assert x == pytest.approx(low, rel=1e-9)
 
 
-def test_circles_cancel_and_opponents_matter():
+def test_cyclic_wins_cancel_and_stronger_opponents_count_more():
     circle = [[0, 1, 0], [0, 0, 1], [1, 0, 0]]
     assert bradley_terry(circle) == pytest.approx([0, 0, 0], abs=1e-9)
     assert bradley_terry(np.zeros((3, 3))) == pytest.approx([0, 0, 0], abs=1e-12)

@@ -43,7 +43,7 @@ def test_rule_applies_to_matching_steps(when, steps):
     assert judge.explain(EPISODE) == dict.fromkeys(steps, ("it",))
 
 
-def test_an_unknown_final_state_matches_nothing():
+def test_unknown_final_state_matches_no_rule():
     judge = RuleJudge([Rule("any next state", {"next_state": ""}, 1.0)])
     assert judge.score(Episode("t", [Step("a", "x"), Step("b", "y")])) == {0: 1.0}
     assert judge.score(Episode("t", [Step("a", "x")], final_state="end")) == {0: 1.0}

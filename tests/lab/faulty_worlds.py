@@ -65,9 +65,9 @@ class Faulty(Grid):
         if self._how == "exit":
             sys.exit(3)
         if self._how == "exit-beside":
-            beside = asyncio.ensure_future(exits())
+            process = asyncio.ensure_future(exits())
             await asyncio.sleep(3600)
-            await beside
+            await process
         if self._how == "hang":
             await asyncio.sleep(3600)
         while self._how == "spin":

@@ -28,7 +28,7 @@ def suite(**changes):
 
 def outcome(folder):
     """Return the results of an experiment without times and random ids."""
-    found = {}
+    files = {}
     for run in load_results(folder).runs:
         with Memory.open(run.folder / "memory.db", create=False) as memory:
             stored = [
@@ -37,10 +37,10 @@ def outcome(folder):
                 if episode.ending != "aborted"
             ]
         played = (run.episodes, *run.transfer.values())
-        found[str(run.key)] = (
+        files[str(run.key)] = (
             [[(r.score, r.steps, r.flips, r.kl_nats, r.ending, r.usage.tokens) for r in each] for each in played],
             stored,
             run.done,
             run.error,
         )
-    return found
+    return files

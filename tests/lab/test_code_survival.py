@@ -56,9 +56,9 @@ def written(repo):
 
 
 def test_all_lines_survive_at_their_own_commit(repo, written):
-    found = code_survival(repo.folder, written)
-    assert (found.added, found.alive, found.share) == (5, 5, 1.0)
-    assert [(one.path, one.now) for one in found.files] == [("disc.py", "disc.py")]
+    survival = code_survival(repo.folder, written)
+    assert (survival.added, survival.alive, survival.share) == (5, 5, 1.0)
+    assert [(one.path, one.now) for one in survival.files] == [("disc.py", "disc.py")]
 
 
 def test_changed_lines_are_lost_and_changed_blanks_are_not(repo, written):
@@ -73,12 +73,12 @@ def test_renames_are_followed_and_deleted_files_are_lost(repo, written):
     (repo.folder / "geo").mkdir()
     repo("mv", "shape.py", "geo/shape.py")
     repo("commit", "-m", "moved again")
-    found = code_survival(repo.folder, written)
-    assert (found.alive, found.files[0].now) == (5, "geo/shape.py")
+    survival = code_survival(repo.folder, written)
+    assert (survival.alive, survival.files[0].now) == (5, "geo/shape.py")
     repo("rm", "geo/shape.py")
     repo("commit", "-m", "gone")
-    found = code_survival(repo.folder, written)
-    assert (found.share, found.files[0].now) == (0.0, None)
+    survival = code_survival(repo.folder, written)
+    assert (survival.share, survival.files[0].now) == (0.0, None)
     assert code_survival(repo.folder, written, at="HEAD~1").share == 1.0
 
 
@@ -120,22 +120,22 @@ def test_hostile_file_names_are_read(repo):
     diff = ["git", "diff", f"{written}~1", written]
     patch = subprocess.run(diff, cwd=repo.folder, check=True, capture_output=True).stdout
     repo.commit_files(dict.fromkeys(HOSTILE, "one\n2\n"))
-    for found in (code_survival(repo.folder, written), code_survival(repo.folder, patch=patch)):
-        assert {one.path: one.alive for one in found.files} == dict.fromkeys(HOSTILE, 1)
+    for survival in (code_survival(repo.folder, written), code_survival(repo.folder, patch=patch)):
+        assert {one.path: one.alive for one in survival.files} == dict.fromkeys(HOSTILE, 1)
 
 
 def test_file_name_outside_utf8_is_counted(repo):
     repo.commit_files({"other.txt": "x\n"})
     (repo.folder / os.fsdecode(b"\xff.py")).write_bytes(b"caf\xe9\n")
     written = repo.commit_files({})
-    found = code_survival(repo.folder, written)
-    assert (found.files[0].path, found.share) == ("\\xff.py", 1.0)
+    survival = code_survival(repo.folder, written)
+    assert (survival.files[0].path, survival.share) == ("\\xff.py", 1.0)
 
 
 def test_binary_files_are_not_counted(repo, written):
     both = repo.commit_files({"logo.png": b"\0\1\2" * 50, "note.txt": "a line\n"})
-    found = code_survival(repo.folder, both)
-    assert (found.added, found.binary) == (1, ("logo.png",))
+    survival = code_survival(repo.folder, both)
+    assert (survival.added, survival.binary) == (1, ("logo.png",))
     only = repo.commit_files({"other.png": b"\0\1\3" * 50})
     with pytest.raises(InputError, match=r"other\.png.*counts added lines.*Name another"):
         code_survival(repo.folder, only)
@@ -221,6 +221,6 @@ def test_history_is_read_once_for_any_number_of_files(tmp_path, monkeypatch, tol
     (bin_ / "git").write_text(f'#!/bin/sh\necho "$@" >> {log}\nexec {shutil.which("git")} "$@"\n')
     (bin_ / "git").chmod(0o755)
     monkeypatch.setenv("PATH", f"{bin_}{os.pathsep}{os.environ['PATH']}")
-    found = code_survival(repo.folder, written) if told_by == "commit" else code_survival(repo.folder, patch=patch)
-    assert [(one.now, one.alive) for one in found.files][:3] == [("zero.py", 1), ("one.py", 1), ("2.py", 1)]
+    survival = code_survival(repo.folder, written) if told_by == "commit" else code_survival(repo.folder, patch=patch)
+    assert [(one.now, one.alive) for one in survival.files][:3] == [("zero.py", 1), ("one.py", 1), ("2.py", 1)]
     assert log.read_text().count(" log ") == 1

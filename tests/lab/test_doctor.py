@@ -79,17 +79,17 @@ def test_missing_priors_or_propensities_are_a_finding():
         assert set(found_by(memory)) == {"priors and propensities"}
     with Memory.open(":memory:", gamma=0.3) as memory:
         fill(memory, prior=None, propensity=None)
-        found = diagnose(memory)
-    assert [check.name for check in found.findings] == ["priors and propensities"]
-    assert {"advantages", "neighbours"} <= {check.name for check in found.checks if check.verdict == "not checked"}
+        report = diagnose(memory)
+    assert [check.name for check in report.findings] == ["priors and propensities"]
+    assert {"advantages", "neighbours"} <= {check.name for check in report.checks if check.verdict == "not checked"}
 
 
 def test_equal_rewards_are_a_finding():
     with Memory.open(":memory:") as memory:
         fill(memory, reward=0.0)
-        found = found_by(memory)
-    assert {"rewards", "advantages"} == set(found)
-    assert "feedback" in found["rewards"].next_step
+        findings = found_by(memory)
+    assert {"rewards", "advantages"} == set(findings)
+    assert "feedback" in findings["rewards"].next_step
     with Memory.open(":memory:") as memory:
         fill(memory, reward=1.0)
         assert "earns the same" in found_by(memory)["rewards"].next_step
@@ -113,9 +113,9 @@ def test_zero_advantages_with_a_low_discount_are_a_finding():
             won = sum(step.action == "pay" for step in played) >= 2
             end = Step("the end", "close", float(won), {"close": 0.0}, 1.0)
             memory.add(Episode("shop", [*played, end]))
-        found = found_by(memory)
-    assert set(found) == {"advantages"}
-    assert "raise it to 1 - 1/steps" in found["advantages"].next_step
+        findings = found_by(memory)
+    assert set(findings) == {"advantages"}
+    assert "raise it to 1 - 1/steps" in findings["advantages"].next_step
 
 
 def test_zero_advantages_with_untaken_candidates_are_a_finding():
@@ -125,9 +125,9 @@ def test_zero_advantages_with_untaken_candidates_are_a_finding():
             ids = [f"{action} #{rng.integers(10**9)}" for action in ACTIONS]
             prior = dict.fromkeys(ids, -math.log(3))
             memory.add(Episode("shop", [Step(page, ids[0], float(rng.random()), prior, 1 / 3) for page in PAGES]))
-        found = found_by(memory)
-    assert {"advantages", "remembered actions on offer"} == set(found)
-    assert "name actions alike" in found["advantages"].next_step
+        findings = found_by(memory)
+    assert {"advantages", "remembered actions on offer"} == set(findings)
+    assert "name actions alike" in findings["advantages"].next_step
 
 
 def test_mask_for_volatile_states_is_advised_and_makes_the_memory_healthy():
@@ -136,12 +136,12 @@ def test_mask_for_volatile_states_is_advised_and_makes_the_memory_healthy():
 
     with Memory.open(":memory:", gamma=0.3) as memory:
         fill(memory, state=volatile)
-        found = found_by(memory)
-    assert {"states that come back", "neighbours"} <= set(found)
-    check = found["states that come back"]
+        findings = found_by(memory)
+    assert {"states that come back", "neighbours"} <= set(findings)
+    check = findings["states that come back"]
     assert "masks=[NUMBERS]" in check.next_step
     assert check.numbers["distinct_with_masks"] == 4
-    assert "States do not recur" in found["neighbours"].next_step
+    assert "States do not recur" in findings["neighbours"].next_step
     with Memory.open(":memory:", gamma=0.3, encoder=TokenEncoder(masks=[NUMBERS])) as memory:
         fill(memory, state=volatile)
         assert diagnose(memory).healthy
@@ -177,10 +177,10 @@ def test_repeated_action_is_a_finding():
         for _ in range(5):
             again = [Step("a locked door", "open door", 0.0, EVEN, 0.5)] * 12
             memory.add(Episode("shop", [*again, *steps(rng)]))
-        found = found_by(memory)
-    assert set(found) == {"loops"}
-    assert "'open door', 50 times" in found["loops"].seen
-    assert found["loops"].numbers["looped_episodes"] == 5
+        findings = found_by(memory)
+    assert set(findings) == {"loops"}
+    assert "'open door', 50 times" in findings["loops"].seen
+    assert findings["loops"].numbers["looped_episodes"] == 5
 
 
 def test_harmful_flips_are_a_finding():
@@ -193,9 +193,9 @@ def test_harmful_flips_are_a_finding():
             right = "pay" if number < 40 else "back"
             reward = (9.0 if number < 40 else 1.0) * (action == right) + rng.normal(0, 0.01)
             memory.add(Episode("shop", [Step("page:cart", action, reward, prior, 0.4)]))
-        found = found_by(memory, last=20)
-    assert "flipped decisions" in found
-    assert found["flipped decisions"].numbers["high"] < 0.0
+        findings = found_by(memory, last=20)
+    assert "flipped decisions" in findings
+    assert findings["flipped decisions"].numbers["high"] < 0.0
 
 
 def test_fallen_returns_and_changed_transitions_are_findings():
@@ -205,10 +205,10 @@ def test_fallen_returns_and_changed_transitions_are_findings():
         for _ in range(25):
             worse = [Step(page, ACTIONS[rng.integers(3)], -1.0, EVEN, 1 / 3) for page in (PAGES[0], PAGES[3], PAGES[2])]
             memory.add(Episode("shop", worse))
-        found = found_by(memory)
-    assert {"recent against older returns", "actions that lead where they led"} <= set(found)
-    assert "'shop'" in found["recent against older returns"].seen
-    assert found["actions that lead where they led"].numbers["elsewhere"] >= 10
+        findings = found_by(memory)
+    assert {"recent against older returns", "actions that lead where they led"} <= set(findings)
+    assert "'shop'" in findings["recent against older returns"].seen
+    assert findings["actions that lead where they led"].numbers["elsewhere"] >= 10
 
 
 def test_many_aborted_or_quarantined_episodes_are_a_finding():
@@ -221,9 +221,9 @@ def test_many_aborted_or_quarantined_episodes_are_a_finding():
         fill(memory, 30)
         fill(memory, 10, seed=1, task="bad")
         memory.quarantine(Selection(task="bad"), "wrong")
-        found = found_by(memory)
-    assert set(found) == {"quarantined episodes"}
-    assert found["quarantined episodes"].numbers == {"episodes": 40, "quarantined": 10}
+        findings = found_by(memory)
+    assert set(findings) == {"quarantined episodes"}
+    assert findings["quarantined episodes"].numbers == {"episodes": 40, "quarantined": 10}
 
 
 @pytest.mark.parametrize(
@@ -241,8 +241,8 @@ def test_contradictory_feedback_is_a_finding(rewards, name):
             for source, reward in rewards.items():
                 for at, step in enumerate(episode.steps):
                     memory.feedback(episode.id, reward(2 * step.reward - 1), at, source)
-        found = found_by(memory)
-    assert name in found if name else not found
+        findings = found_by(memory)
+    assert name in findings if name else not findings
 
 
 def test_low_weight_of_a_source_is_a_finding():
@@ -335,10 +335,10 @@ def test_options_of_a_wrong_type_are_refused(options):
 def test_no_discount_is_advised_without_rewards(gamma):
     with Memory.open(":memory:", gamma=gamma) as memory:
         fill(memory, reward=0.0)
-        found = found_by(memory)
-    assert {"rewards", "advantages"} == set(found)
-    assert "gamma" not in found["advantages"].next_step
-    assert "'rewards'" in found["advantages"].next_step
+        findings = found_by(memory)
+    assert {"rewards", "advantages"} == set(findings)
+    assert "gamma" not in findings["advantages"].next_step
+    assert "'rewards'" in findings["advantages"].next_step
 
 
 def numbered(page, number):
@@ -390,10 +390,10 @@ def test_dominant_state_is_a_finding():
     assert "masks" in check.next_step
 
 
-@pytest.mark.parametrize(("merged", "found"), [(10, False), (25, True)])
-def test_dominant_state_of_few_episodes_is_fine(merged, found):
+@pytest.mark.parametrize(("merged", "is_finding"), [(10, False), (25, True)])
+def test_dominant_state_of_few_episodes_is_fine(merged, is_finding):
     rng = np.random.default_rng(0)
     with Memory.open(":memory:", gamma=0.3) as memory:
         fill(memory, 40 - merged)
         memory.add_many(Episode("shop", steps(rng, state=lambda *_: PAGES[0])) for _ in range(merged))
-        assert ("states that are told apart" in found_by(memory)) == found
+        assert ("states that are told apart" in found_by(memory)) == is_finding

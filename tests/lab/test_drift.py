@@ -26,14 +26,14 @@ def test_family_wise_error_is_bounded():
 
 def test_fall_is_detected_in_its_task_only():
     rng = np.random.default_rng(1)
-    found = 0
+    n_detected = 0
     for run in range(20):
         log = episodes("falls", np.concatenate([rng.normal(1, 1, 40), rng.normal(-0.5, 1, 20)]))
         log += episodes("stays", rng.normal(1, 1, 60))
         by_task = {one.task: one for one in task_drifts(log, seed=run)}
-        found += by_task["falls"].verdict == "fell"
+        n_detected += by_task["falls"].verdict == "fell"
         assert by_task["falls"].difference.mean < 0
-    assert found >= 18
+    assert n_detected >= 18
 
 
 def test_means_and_counts_are_those_of_the_two_groups():
@@ -53,12 +53,12 @@ def test_p_values_are_adjusted_for_the_number_of_tasks():
 
 
 def test_task_with_too_few_episodes_is_not_tested():
-    found = task_drifts(episodes("few", [0.0] * 20 + [9.0] * 9) + episodes("enough", [0.0, 1.0] * 20))
-    assert [(one.task, one.p_value is None, one.verdict) for one in found] == [
+    drifts = task_drifts(episodes("few", [0.0] * 20 + [9.0] * 9) + episodes("enough", [0.0, 1.0] * 20))
+    assert [(one.task, one.p_value is None, one.verdict) for one in drifts] == [
         ("enough", False, "no change found"),
         ("few", True, "too few"),
     ]
-    assert found[1].older is found[1].recent is found[1].difference is None
+    assert drifts[1].older is drifts[1].recent is drifts[1].difference is None
 
 
 def test_aborted_and_quarantined_episodes_are_ignored():

@@ -34,17 +34,17 @@ def test_flip_has_the_executed_action_and_the_return():
             )
         )
         memory.add(one("wait", -1.0))
-        found = audit(memory, JitRL)
+        report = audit(memory, JitRL)
         kl = JitRL(memory).decide("page:cart", PRIOR, seed=0)
-    *_, paid, waited = found.flips
+    *_, paid, waited = report.flips
     assert (paid.episode_id, paid.step, paid.base_action, paid.memory_action) == ("e", 0, "back", "pay")
     assert (paid.took, paid.taken_action, paid.n_neighbors, paid.return_) == ("memory", " Pay", 4, 1.0 + 0.5 * 4.0)
     assert (waited.took, waited.return_) == ("other", -1.0)
     assert paid.advantage > 0.0
     assert paid.kl_nats > 0.0
     assert kl.mode == "memory"
-    assert found.n_decisions == 7
-    assert found.total.flips == len(found.flips)
+    assert report.n_decisions == 7
+    assert report.total.flips == len(report.flips)
 
 
 def test_groups_by_neighbours_sum_to_the_total():
@@ -54,20 +54,22 @@ def test_groups_by_neighbours_sum_to_the_total():
         for _ in range(40):
             action = ("pay", "back", "wait")[rng.integers(3)]
             memory.add(one(action, float(action == "pay") + rng.normal(0, 0.1)))
-        found = audit(memory, JitRL)
-    assert sum(group.decisions for group in found.groups) == found.n_decisions == 44
-    assert sum(group.flips for group in found.groups) == len(found.flips) > 30
-    assert {(group.least, group.most) for group in found.groups} <= set(BUCKETS)
-    for group in (*found.groups, found.total):
-        mine = [f for f in found.flips if group.least <= f.n_neighbors <= (10**9 if group.most is None else group.most)]
+        report = audit(memory, JitRL)
+    assert sum(group.decisions for group in report.groups) == report.n_decisions == 44
+    assert sum(group.flips for group in report.groups) == len(report.flips) > 30
+    assert {(group.least, group.most) for group in report.groups} <= set(BUCKETS)
+    for group in (*report.groups, report.total):
+        mine = [
+            f for f in report.flips if group.least <= f.n_neighbors <= (10**9 if group.most is None else group.most)
+        ]
         assert group.flips == group.took_memory + group.took_base + group.took_other
         for outcome, who in ((group.after_memory, "memory"), (group.after_base, "base")):
             returns = [f.return_ for f in mine if f.took == who]
             assert outcome.n_steps == outcome.n_episodes == len(returns)
             assert outcome.mean == (pytest.approx(np.mean(returns)) if returns else None)
-    ours, base = ([f.return_ for f in found.flips if f.took == who] for who in ("memory", "base"))
-    assert found.total.difference == difference_interval(ours, base)
-    assert found.total.difference.low > 0.5  # paying earns 1 more
+    ours, base = ([f.return_ for f in report.flips if f.took == who] for who in ("memory", "base"))
+    assert report.total.difference == difference_interval(ours, base)
+    assert report.total.difference.low > 0.5  # paying earns 1 more
 
 
 def test_episode_counts_once_whatever_its_length():
@@ -93,18 +95,18 @@ def test_tie_is_not_a_flip():
     with Memory.open(":memory:") as memory:
         taught(memory)
         memory.add(one("pay", 1.0, even))
-        found = audit(memory, JitRL, last=1)
-    assert (found.flips, found.ties) == ((), 1)
+        report = audit(memory, JitRL, last=1)
+    assert (report.flips, report.ties) == ((), 1)
 
 
 def test_policy_without_memory_has_no_flips_and_undecided_steps_are_counted():
     with Memory.open(":memory:") as memory:
         taught(memory)
         memory.add(one("pay", 1.0, prior=None))
-        found = audit(memory, lambda known: ModelAlone())
-    assert found.flips == ()
-    assert found.undecided == {"no stored prior": 1}
-    assert (found.policy, found.n_decisions, found.total.decisions) == ("base", 4, 4)
+        report = audit(memory, lambda known: ModelAlone())
+    assert report.flips == ()
+    assert report.undecided == {"no stored prior": 1}
+    assert (report.policy, report.n_decisions, report.total.decisions) == ("base", 4, 4)
 
 
 def test_memory_without_priors_is_refused():

@@ -126,9 +126,9 @@ def test_evaluation_scores_writable_copies_of_both_memories(live, better):
         seen.append(len(memory))
         return [0.0, 1.0] if len(seen) == 1 else [1.0, 3.0]
 
-    found = evaluate_fork(better, score)
+    evaluation = evaluate_fork(better, score)
     assert seen == [3, 4]
-    assert (found.live, found.candidate, found.interval.mean) == ((0.0, 1.0), (1.0, 3.0), 1.5)
+    assert (evaluation.live, evaluation.candidate, evaluation.interval.mean) == ((0.0, 1.0), (1.0, 3.0), 1.5)
     assert ids(live) == ["good", "bad"]
     assert ids(better.candidate) == ["good", "bad", "taught"]
 
@@ -151,11 +151,11 @@ def test_promotion_needs_an_interval_above_zero_or_a_recorded_reason(live, bette
 
 
 def test_candidate_changed_since_its_evaluation_is_refused(live, better):
-    found = evaluate_fork(better, mean_return)
+    evaluation = evaluate_fork(better, mean_return)
     with Memory.open(better.candidate) as memory:
         memory.add(episode("sneaked in"))
     with pytest.raises(InputError, match="changed since it was evaluated"):
-        promote(better, found)
+        promote(better, evaluation)
 
 
 @pytest.mark.parametrize("change", ["erase", "prune", "revoke", "supersede"])

@@ -50,16 +50,16 @@ def results(scores, *, tasks=None, done=True, reference="alone"):
 def test_measures_of_a_run_computed_by_hand():
     usage = Usage(calls=1, prompt_tokens=90, completion_tokens=10, cost_usd=0.25, cached_tokens=50, cached_usd=0.5)
     run = [played(score, usage=usage, flips=1, decision_s=0.01) for score in (0.0, 1.0, 2.0, 1.0, 2.0)]
-    found = measure(run, TASK)
-    assert found["average"] == pytest.approx(6 / 5)
-    assert found["final"] == 1.5  # a quarter of five, rounded up, is two
-    assert found["area"] == pytest.approx(6 / (5 * 2))
-    assert found["tokens"] == 5 * 150
-    assert found["usd"] == pytest.approx(5 * 0.75)
-    assert found["decision_ms"] == pytest.approx(1000 * 0.05 / 25)
-    assert found["flipped"] == pytest.approx(5 / 25)
-    assert found["pass^1"] == 0.5
-    assert found["pass^2"] == 0.0
+    measures = measure(run, TASK)
+    assert measures["average"] == pytest.approx(6 / 5)
+    assert measures["final"] == 1.5  # a quarter of five, rounded up, is two
+    assert measures["area"] == pytest.approx(6 / (5 * 2))
+    assert measures["tokens"] == 5 * 150
+    assert measures["usd"] == pytest.approx(5 * 0.75)
+    assert measures["decision_ms"] == pytest.approx(1000 * 0.05 / 25)
+    assert measures["flipped"] == pytest.approx(5 / 25)
+    assert measures["pass^1"] == 0.5
+    assert measures["pass^2"] == 0.0
 
 
 def test_area_uses_the_maximum_of_the_suite_or_of_each_episode():
@@ -70,8 +70,8 @@ def test_area_uses_the_maximum_of_the_suite_or_of_each_episode():
 
 def test_unknown_measures_are_none():
     priceless = Usage(calls=1, cost_usd=None)
-    found = measure([played(1.0, None, usage=priceless), played(1.0, 2.0)], TASK)
-    assert {name for name, value in found.items() if value is None} == {"area", "usd"}
+    measures = measure([played(1.0, None, usage=priceless), played(1.0, 2.0)], TASK)
+    assert {name for name, value in measures.items() if value is None} == {"area", "usd"}
     assert measure([played(1.0, 2.0), played(1.0, None)], TASK)["pass^1"] is None
     assert measure([played(1.0, None)], Task("maze", ("e",), 1, success=0.5))["pass^1"] == 1.0
     assert measure([played(1.0, None, steps=0)], TASK)["decision_ms"] is None
@@ -136,11 +136,11 @@ def test_score_range(scores, best, ends):
 
 def test_interval_of_a_gain_is_cut_at_the_best_score_unless_scores_are_negative():
     for lowest, bounded in ((0.0, True), (-0.1, False)):
-        found = results({("maze", "alone"): [[lowest]] * 2, ("maze", "ours"): [[2.0], [0.5]]})
-        interval = compare_with_reference(found)[0].tasks[0].gain.interval
+        experiment = results({("maze", "alone"): [[lowest]] * 2, ("maze", "ours"): [[2.0], [0.5]]})
+        interval = compare_with_reference(experiment)[0].tasks[0].gain.interval
         assert (interval.high == 2.0) is bounded
         assert (interval.high > 2.0) is not bounded
-        difference = compare_all_arms(found)[0].difference.interval
+        difference = compare_all_arms(experiment)[0].difference.interval
         assert (difference.high == 2.0) is bounded
 
 
@@ -181,8 +181,8 @@ def test_p_value_of_non_finite_differences_is_refused(wrong):
 
 def test_gain_is_paired_by_seed_over_shared_episodes():
     """The short arm is compared over the two episodes that both played."""
-    found = results({("maze", "alone"): [[0, 0, 9, 9], [1, 1, 9, 9]], ("maze", "short"): [[1, 1], [1, 3]]})
-    (claim,) = compare_with_reference(found)
+    experiment = results({("maze", "alone"): [[0, 0, 9, 9], [1, 1, 9, 9]], ("maze", "short"): [[1, 1], [1, 3]]})
+    (claim,) = compare_with_reference(experiment)
     assert claim.gain.values == (1.0, 1.0)
     assert (claim.unit, claim.verdict) == ("points", "too few runs")
 
@@ -218,9 +218,11 @@ def test_arm_with_one_task_has_one_verdict():
     """The verdict over tasks equals the verdict at the task."""
     rng = np.random.default_rng(5)
     rows = {("maze", arm): rng.normal(i, 1.0, (9, 1)).tolist() for i, arm in enumerate(("alone", "b", "c", "d"))}
-    found = compare_with_reference(results(rows))
-    assert {claim.verdict for claim in found} > {"better"}
-    assert [(c.verdict, c.adjusted) for c in found] == [(c.tasks[0].verdict, c.tasks[0].adjusted) for c in found]
+    comparisons = compare_with_reference(results(rows))
+    assert {claim.verdict for claim in comparisons} > {"better"}
+    assert [(c.verdict, c.adjusted) for c in comparisons] == [
+        (c.tasks[0].verdict, c.tasks[0].adjusted) for c in comparisons
+    ]
     rows |= {("cave", arm): rng.normal(0.0, 1.0, (9, 1)).tolist() for arm in ("alone", "b", "c")}
     (only,) = [claim for claim in compare_with_reference(results(rows)) if len(claim.tasks) == 1]
     assert (only.verdict, only.adjusted) == (only.tasks[0].verdict, only.tasks[0].adjusted)
@@ -238,9 +240,9 @@ def test_false_verdicts_occur_on_at_most_one_page_in_twenty(arms, tasks):
             for t in range(tasks)
             for arm in range(arms + 1)
         }
-        found = compare_with_reference(results(rows))
-        answers += any(claim.verdict in {"better", "worse"} for claim in found)
-        tables += any(each.verdict in {"better", "worse"} for claim in found for each in claim.tasks)
+        comparisons = compare_with_reference(results(rows))
+        answers += any(claim.verdict in {"better", "worse"} for claim in comparisons)
+        tables += any(each.verdict in {"better", "worse"} for claim in comparisons for each in claim.tasks)
     at_most = 0.05 + 3 * math.sqrt(0.05 * 0.95 / pages)
     assert answers / pages <= at_most
     assert tables / pages <= at_most
@@ -264,12 +266,12 @@ def test_unfinished_runs_are_ignored():
 
 
 def test_wins_computed_by_hand():
-    found = compare_all_arms(results({("maze", "alone"): [[1], [1], [1]], ("maze", "ours"): [[2], [1], [0]]}))
-    assert {(w.arm, w.other): (w.won, w.tied, w.lost) for w in found} == {
+    comparisons = compare_all_arms(results({("maze", "alone"): [[1], [1], [1]], ("maze", "ours"): [[2], [1], [0]]}))
+    assert {(w.arm, w.other): (w.won, w.tied, w.lost) for w in comparisons} == {
         ("alone", "ours"): (1, 1, 1),
         ("ours", "alone"): (1, 1, 1),
     }
-    assert [(w.tasks_won, w.tasks_tied, w.tasks_lost) for w in found] == [(0, 1, 0), (0, 1, 0)]
+    assert [(w.tasks_won, w.tasks_tied, w.tasks_lost) for w in comparisons] == [(0, 1, 0), (0, 1, 0)]
 
 
 ROWS = st.integers(2, 12).flatmap(
@@ -280,10 +282,10 @@ ROWS = st.integers(2, 12).flatmap(
 @settings(max_examples=15, deadline=None)
 @given(ROWS)
 def test_difference_of_an_arm_to_itself_is_0(rows):
-    found = results({("maze", "alone"): rows, ("maze", "same"): rows})
-    (claim,) = compare_with_reference(found)
+    experiment = results({("maze", "alone"): rows, ("maze", "same"): rows})
+    (claim,) = compare_with_reference(experiment)
     assert (claim.gain.mean, claim.gain.interval.low, claim.gain.interval.high, claim.p) == (0.0, 0.0, 0.0, 1.0)
-    for change in compare_experiments(found, found).changes:
+    for change in compare_experiments(experiment, experiment).changes:
         assert (change.difference.mean, change.difference.interval.low, change.difference.interval.high) == (0, 0, 0)
         assert change.verdict in {"no difference shown", "too few runs"}
 
@@ -294,14 +296,14 @@ def test_difference_of_an_arm_to_itself_is_0(rows):
 def test_two_experiments_are_paired_by_task_arm_and_seed():
     first = results({("maze", "alone"): [[1], [1]], ("maze", "ours"): [[1], [2]]})
     second = results({("maze", "ours"): [[2], [2], [9]], ("maze", "new"): [[1]]}, reference="ours")
-    found = compare_experiments(first, second)
-    assert [(c.task, c.arm, c.difference.values) for c in found.changes] == [("maze", "ours", (1.0, 0.0))]
-    assert len(found.unpaired) == 2
-    assert "over 1 episode:" in str(found).replace("\n  ", " ")
-    assert "suite, seeds: [0, 1] / [0, 1, 2]" in found.differs
-    assert "suite, reference: alone / ours" in found.differs
-    assert max(map(len, str(found).splitlines())) <= 80
-    assert found.to_json()["changes"][0]["difference"]["n"] == 2
+    comparison = compare_experiments(first, second)
+    assert [(c.task, c.arm, c.difference.values) for c in comparison.changes] == [("maze", "ours", (1.0, 0.0))]
+    assert len(comparison.unpaired) == 2
+    assert "over 1 episode:" in str(comparison).replace("\n  ", " ")
+    assert "suite, seeds: [0, 1] / [0, 1, 2]" in comparison.differs
+    assert "suite, reference: alone / ours" in comparison.differs
+    assert max(map(len, str(comparison).splitlines())) <= 80
+    assert comparison.to_json()["changes"][0]["difference"]["n"] == 2
 
 
 def test_experiments_without_a_pair_are_refused():

@@ -30,11 +30,11 @@ def refused(ratios, **options):
 
 def test_mean_ratio_is_over_steps_and_its_interval_over_episodes():
     ratios = [[0.5, 2.0, 1.5], [1.0], [0.25, 0.75], [3.0]]
-    found = mean_ratio(ratios)
-    assert found.mean == pytest.approx(np.mean([ratio for one in ratios for ratio in one]))
+    interval = mean_ratio(ratios)
+    assert interval.mean == pytest.approx(np.mean([ratio for one in ratios for ratio in one]))
     sums = [sum(one) - len(one) for one in ratios]
     half = t_quantile(0.975, 3) * np.std(sums, ddof=1) / 2 / np.mean([len(one) for one in ratios])
-    assert (found.high - found.mean, found.mean - found.low) == pytest.approx((half, half))
+    assert (interval.high - interval.mean, interval.mean - interval.low) == pytest.approx((half, half))
 
 
 def test_repeated_steps_of_an_episode_do_not_narrow_the_interval():
@@ -93,12 +93,12 @@ def test_accepted_intervals_cover_the_true_value(n, steps, behavior, target):
         ratios = log(seed, behavior=behavior, target=target, n=n, steps=steps)
         earned = np.isclose(ratios, target / behavior).astype(float)
         try:
-            found = sequence_value(earned, ratios, resamples=300, seed=seed, min_effective=10).value
+            interval = sequence_value(earned, ratios, resamples=300, seed=seed, min_effective=10).value
             check_support(ratios, whole_episodes=True)
         except InputError:
             continue
         printed += 1
-        covered += found.low <= steps * target <= found.high
+        covered += interval.low <= steps * target <= interval.high
     assert printed >= 15
     assert covered >= 0.9 * printed
 
@@ -113,8 +113,8 @@ def test_untaken_share_of_episodes_counts_each_episode_once():
 
 
 def test_widened_interval_contains_the_original():
-    found = Interval(0.5, 0.4, 0.6, 30, 0.95, "bootstrap")
-    assert widen_interval(found, 0.0, -9.0, 9.0) == found
-    wide = widen_interval(found, 0.1, 0.0, 2.0)
+    interval = Interval(0.5, 0.4, 0.6, 30, 0.95, "bootstrap")
+    assert widen_interval(interval, 0.0, -9.0, 9.0) == interval
+    wide = widen_interval(interval, 0.1, 0.0, 2.0)
     assert (wide.mean, wide.low, wide.high) == (0.5, pytest.approx(0.36), pytest.approx(0.74))
-    assert widen_interval(found, 0.1, 0.45, 0.5) == found
+    assert widen_interval(interval, 0.1, 0.45, 0.5) == interval

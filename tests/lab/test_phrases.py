@@ -40,10 +40,10 @@ def page(results):
 
 
 def test_arm_without_episodes_has_no_worst_case():
-    found = analyze(experiment(failed=("default",)), "none")
-    (worst,) = found.worst
+    findings = analyze(experiment(failed=("default",)), "none")
+    (worst,) = findings.worst
     assert worst_case_sentence(worst) == "default was not played: 2 runs failed before an episode ended."
-    assert "default was not played" in render_page(found, {})
+    assert "default was not played" in render_page(findings, {})
 
 
 def test_usage_of_aborted_episodes_is_listed():

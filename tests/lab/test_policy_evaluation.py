@@ -55,12 +55,12 @@ def test_interval_covers_the_true_value_on_the_bandit(seed):
     truth = 2 * np.mean([sum(TARGET[c][a] * MEANS[c][a] for a in MEANS[c]) for c in MEANS])
     with Memory.open(":memory:") as memory:
         record(memory, ContextualBandit(MEANS, noise="bernoulli", rounds=2), ModelAlone(), 150, seed)
-        found = evaluate(memory, lambda known: Fixed(TARGET))
-    assert found.estimate.value.low <= truth <= found.estimate.value.high
-    assert found.estimate.value.high - found.estimate.value.low < 0.6
-    assert found.estimate.behavior == pytest.approx(2 * 0.45, abs=0.2)
-    assert (found.n_episodes, found.n_steps, found.left_out) == (150, 300, {})
-    assert found.mean_ratio == pytest.approx(1.0, abs=0.1)
+        report = evaluate(memory, lambda known: Fixed(TARGET))
+    assert report.estimate.value.low <= truth <= report.estimate.value.high
+    assert report.estimate.value.high - report.estimate.value.low < 0.6
+    assert report.estimate.behavior == pytest.approx(2 * 0.45, abs=0.2)
+    assert (report.n_episodes, report.n_steps, report.left_out) == (150, 300, {})
+    assert report.mean_ratio == pytest.approx(1.0, abs=0.1)
 
 
 def test_interval_covers_the_true_value_on_the_grid():
@@ -72,26 +72,26 @@ def test_interval_covers_the_true_value_on_the_grid():
     [start] = [state for state in grid.states() if state != middle]
     with Memory.open(":memory:") as memory:
         record(memory, grid, ModelAlone(), 200)
-        found = evaluate(memory, lambda known: Fixed(target), gamma=0.9)
-    assert found.estimate.value.low <= truth.v[start] <= found.estimate.value.high
-    assert found.estimate.difference.mean > 0.0
+        report = evaluate(memory, lambda known: Fixed(target), gamma=0.9)
+    assert report.estimate.value.low <= truth.v[start] <= report.estimate.value.high
+    assert report.estimate.difference.mean > 0.0
 
 
 @pytest.mark.parametrize("estimator", ["sequence", "one-step"])
 def test_value_of_the_behavior_policy_is_its_mean_return(estimator):
     with Memory.open(":memory:") as memory:
         record(memory, ContextualBandit(MEANS, rounds=3), JitRL(memory), 30)
-        found = evaluate(memory, JitRL, estimator=estimator)
+        report = evaluate(memory, JitRL, estimator=estimator)
         earned = [[step.reward for step in episode.steps] for episode in memory.episodes()]
     expected = (
         np.mean([sum(one) for one in earned])
         if estimator == "sequence"
         else np.mean([sum(one[t:]) for one in earned for t in range(3)])
     )
-    assert found.estimate.value.mean == pytest.approx(expected)
-    assert found.estimate.behavior == pytest.approx(expected)
-    assert found.estimate.effective == pytest.approx(30)
-    assert found.estimate.difference.high == pytest.approx(0.0, abs=1e-9)
+    assert report.estimate.value.mean == pytest.approx(expected)
+    assert report.estimate.behavior == pytest.approx(expected)
+    assert report.estimate.effective == pytest.approx(30)
+    assert report.estimate.difference.high == pytest.approx(0.0, abs=1e-9)
 
 
 def test_policy_far_from_the_behavior_policy_is_refused():
@@ -140,13 +140,13 @@ def test_log_without_support_is_refused_or_its_interval_covers_the_value(play, t
             play(memory, seed)
             paid = np.mean([[step.reward for step in episode.steps] for episode in memory.episodes()], axis=0)
             try:
-                found = evaluate(memory, lambda known, made=target: made, estimator=estimator)
+                report = evaluate(memory, lambda known, made=target: made, estimator=estimator)
             except InputError:
                 continue
         # One step at a time: the two steps' own worth, and after the first what the learner went on to earn.
         expected = truth if estimator == "sequence" else truth / 2 + paid[1] / 2
-        if not found.estimate.value.low <= expected <= found.estimate.value.high:
-            wrong.append((seed, found.estimate.value, found.mean_ratio))
+        if not report.estimate.value.low <= expected <= report.estimate.value.high:
+            wrong.append((seed, report.estimate.value, report.mean_ratio))
     assert not wrong
 
 
@@ -158,10 +158,10 @@ def test_untaken_actions_widen_the_interval(estimator):
     played = [("pay", 1.0, 0.98)] * 196 + [("back", 0.0, 0.02)] * 4
     with Memory.open(":memory:") as memory:
         memory.add_many([Episode("t", [Step("page", a, r, prior, propensity=p)]) for a, r, p in played])
-        found = evaluate(memory, lambda known: Fixed(target), estimator=estimator)
-        value, difference = found.estimate.value, found.estimate.difference
-        assert found.untaken_share == pytest.approx(0.03)
-        assert 0.96 < found.mean_ratio < 0.98
+        report = evaluate(memory, lambda known: Fixed(target), estimator=estimator)
+        value, difference = report.estimate.value, report.estimate.difference
+        assert report.untaken_share == pytest.approx(0.03)
+        assert 0.96 < report.mean_ratio < 0.98
         assert value.low <= 0.95 <= value.high  # the truth, if singing is worth nothing
         assert difference.low <= 0.95 - 0.98 <= difference.high
         some = evaluate(memory, lambda known: Fixed({"page": {"pay": 0.98, "back": 0.02 - 1e-9, "sing": 1e-9}}))
@@ -229,14 +229,14 @@ def test_unusable_episodes_are_left_out_and_counted():
         memory.add_many(
             [half("pay", prior=None), half("pay", propensity=None), half("secret"), half("pay", 9.0, propensity=1.0)]
         )
-        found = evaluate(memory, lambda known: ModelAlone())
-    assert found.left_out == {
+        report = evaluate(memory, lambda known: ModelAlone())
+    assert report.left_out == {
         "no stored prior": 1,
         "no stored propensity": 1,
         "an action that memory had added": 1,
         "an action taken for certain among several": 1,
     }
-    assert (found.n_episodes, found.estimate.value.mean) == (20, 0.5)
+    assert (report.n_episodes, report.estimate.value.mean) == (20, 0.5)
 
 
 def test_log_without_propensities_is_refused():

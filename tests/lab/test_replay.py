@@ -64,8 +64,8 @@ def test_last_limits_the_decisions_and_not_the_memory():
     with Memory.open(":memory:") as memory:
         for _ in range(5):
             memory.add(cart())
-        found = [(one.number, one.steps[0].decision.n_steps) for one in replay(memory, JitRL, last=2)]
-        assert found == [(3, 3), (4, 4)]
+        rows = [(one.number, one.steps[0].decision.n_steps) for one in replay(memory, JitRL, last=2)]
+        assert rows == [(3, 3), (4, 4)]
         assert len(list(replay(memory, JitRL, last=50))) == 5
 
 
@@ -91,8 +91,8 @@ def test_aborted_and_quarantined_episodes_are_skipped():
         memory.add(cart(id="broken", ending="aborted"))
         memory.add(cart(id="last"))
         memory.quarantine(Selection(episode="e1"), "wrong")
-        found = [(one.episode.id, one.steps[0].decision.n_steps) for one in replay(memory, JitRL)]
-    assert found == [("e0", 0), ("e2", 1), ("e3", 2), ("last", 3)]
+        rows = [(one.episode.id, one.steps[0].decision.n_steps) for one in replay(memory, JitRL)]
+    assert rows == [("e0", 0), ("e2", 1), ("e3", 2), ("last", 3)]
 
 
 def test_step_without_a_prior_is_not_decided():

@@ -196,11 +196,11 @@ def test_links_have_the_titles_of_their_sections_and_can_wrap(report):
 
 
 def test_splits_are_scored_separately(report):
-    found = {(row.split, row.arm): row for row in report.findings.splits}
-    assert {split for split, _ in found} == {"same task", "new <slots>"}
-    assert found["new <slots>", "default"].gain.values == pytest.approx((2.7, 2.7))
-    assert found["same task", "default"].gain.values == pytest.approx((0.9, 0.9))
-    assert found["same task", "alone"].gain is None
+    rows = {(row.split, row.arm): row for row in report.findings.splits}
+    assert {split for split, _ in rows} == {"same task", "new <slots>"}
+    assert rows["new <slots>", "default"].gain.values == pytest.approx((2.7, 2.7))
+    assert rows["same task", "default"].gain.values == pytest.approx((0.9, 0.9))
+    assert rows["same task", "alone"].gain is None
 
 
 def test_curve_is_the_mean_over_runs(report):
@@ -227,9 +227,9 @@ SENTENCES = [
 
 @pytest.mark.parametrize(("arm", "score", "seeds", "sentence"), SENTENCES, ids=[sentence for *_, sentence in SENTENCES])
 def test_claim_sentence(arm, score, seeds, sentence):
-    found = one_task(score, seeds)
-    claim = next(claim for claim in compare_with_reference(found) if claim.arm == arm)
-    assert sentence in claim_sentence(claim, "alone", arm_role(found.suite.arm(arm), found.suite))
+    experiment = one_task(score, seeds)
+    claim = next(claim for claim in compare_with_reference(experiment) if claim.arm == arm)
+    assert sentence in claim_sentence(claim, "alone", arm_role(experiment.suite.arm(arm), experiment.suite))
 
 
 def test_page_without_a_finished_run(tmp_path):
@@ -272,8 +272,8 @@ def test_numbers_have_about_three_figures(value, scale, text):
 
 
 def test_single_run_has_no_interval():
-    found = one_task(learns, seeds=1)
-    gain = compare_with_reference(found)[0].gain
+    experiment = one_task(learns, seeds=1)
+    gain = compare_with_reference(experiment)[0].gain
     assert interval_phrase(gain) == "n = 1, no interval"
     assert mean_text(gain, signed=True) == "+0.450"
 

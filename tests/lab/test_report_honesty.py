@@ -73,8 +73,8 @@ class Reader(html.parser.HTMLParser):
         self.text.append(data)
 
 
-def page_of(found):
-    return Reader(render_page(found, {}))
+def page_of(results):
+    return Reader(render_page(results, {}))
 
 
 # ------------------------------------------------------------------------------------------------ selection of actions
@@ -129,8 +129,8 @@ def test_arms_with_attempts_chosen_by_score_are_marked_everywhere():
 def test_arms_with_fewer_episodes_are_marked_and_lack_high_pass_powers(tmp_path):
     """The last quarter of the short arm has fewer than four episodes."""
     of = suite({"name": "alone"}, {"name": "short", "kind": "placebo", "episodes": 4})
-    found = write_report(experiment(of), tmp_path).findings
-    assert [row.episodes for row in found.tasks[0].rows] == [16, 4]
+    findings = write_report(experiment(of), tmp_path).findings
+    assert [row.episodes for row in findings.tasks[0].rows] == [16, 4]
     page = (tmp_path / "report.html").read_text(encoding="utf-8")
     row = re.search(r"<tr[^>]*><th scope=.row.>short<.*?</tr>", page[page.index("Scores at maze") :]).group()
     runs = re.findall(r"<td[^>]*>(.*?)</td>", row)
@@ -162,9 +162,9 @@ def test_splits_after_fewer_learning_episodes_are_marked():
             ]
         }
     )
-    found = experiment(transfer)
-    runs = tuple(dataclasses.replace(run, transfer={"new slots": (played(1.0),)}) for run in found.runs)
-    findings = analyze(dataclasses.replace(found, runs=runs), "none")
+    results = experiment(transfer)
+    runs = tuple(dataclasses.replace(run, transfer={"new slots": (played(1.0),)}) for run in results.runs)
+    findings = analyze(dataclasses.replace(results, runs=runs), "none")
     assert [(row.arm, row.episodes, row.learned) for row in findings.splits][:2] == [("alone", 2, 6), ("short", 2, 5)]
     page = render_page(findings, {})
     assert page[page.index('id="splits"') :].count("†") == 2 + 2  # a score and its footnote, at either split
@@ -172,11 +172,11 @@ def test_splits_after_fewer_learning_episodes_are_marked():
 
 def test_worst_case_gives_failed_runs_the_lowest_score():
     of = suite({"name": "alone"}, {"name": "ours", "kind": "jitrl"}, episodes=4)
-    found = experiment(of, lambda run: 2.0 if run.arm == "ours" else 1.0, failed=("ours",))
-    (worst,) = worst_cases(found)
+    results = experiment(of, lambda run: 2.0 if run.arm == "ours" else 1.0, failed=("ours",))
+    (worst,) = worst_cases(results)
     assert (worst.arm, worst.task, worst.runs) == ("ours", None, 1)
     assert worst.gain.values == (1.0, 1.0, -1.0)  # 0 against 1 in the run that failed
-    text = " ".join(page_of(analyze(found, "none")).text)
+    text = " ".join(page_of(analyze(results, "none")).text)
     assert "Had the failed run of ours scored the worst possible (0, or the least seen): +0.33 [" in text
     below = experiment(of, lambda run: -3.0 if run.arm == "alone" else 1.0, failed=("ours",))
     assert worst_cases(below)[0].gain.values == (4.0, 4.0, 0.0)  # the least seen is -3
@@ -184,32 +184,32 @@ def test_worst_case_gives_failed_runs_the_lowest_score():
 
 def test_worst_case_over_tasks_is_normalized_and_skips_unpaired_runs():
     of = suite({"name": "alone"}, {"name": "ours", "kind": "jitrl"}, episodes=2, tasks=("one", "two"))
-    found = experiment(of, failed=("ours",))
-    (worst,) = worst_cases(found)
+    results = experiment(of, failed=("ours",))
+    (worst,) = worst_cases(results)
     assert (worst.runs, worst.gain.values) == (2, (0.0, 0.0, -0.5))
     assert worst_cases(experiment(of, failed=("ours", "alone"))) == ()
     assert worst_cases(experiment(of)) == ()
-    unended = tuple(dataclasses.replace(run, error=None) for run in found.runs)
-    assert worst_cases(dataclasses.replace(found, runs=unended)) == ()
+    unended = tuple(dataclasses.replace(run, error=None) for run in results.runs)
+    assert worst_cases(dataclasses.replace(results, runs=unended)) == ()
 
 
 def test_unusable_answers_are_counted_and_listed(tmp_path):
     of = suite({"name": "alone"}, {"name": "reflexion"}, {"name": "evolve"}, seeds=2)
-    found = experiment(of, folder=tmp_path)
-    for run, lines in zip(found.of("maze", "reflexion"), (["episode 1: <nothing>"], ["a", "b"]), strict=True):
+    results = experiment(of, folder=tmp_path)
+    for run, lines in zip(results.of("maze", "reflexion"), (["episode 1: <nothing>"], ["a", "b"]), strict=True):
         run.folder.mkdir(parents=True)
         (run.folder / "faults.json").write_text(json.dumps(lines))
-    findings = analyze(found, "none")
+    findings = analyze(results, "none")
     assert [row.unusable for row in findings.tasks[0].rows] == [None, ("episode 1: <nothing>", "a", "b"), ()]
     text = "".join(page_of(findings).text)
     assert "3 unusable answers of the model to reflexion at maze" in text
     assert "episode 1: <nothing>" in text
-    (found.of("maze", "reflexion")[0].folder / "faults.json").write_text('{"no": "list"}')
-    findings = analyze(found, "none")
+    (results.of("maze", "reflexion")[0].folder / "faults.json").write_text('{"no": "list"}')
+    findings = analyze(results, "none")
     assert findings.tasks[0].rows[1].unusable is None
     assert "faults.json" in findings.unread[0]
     with pytest.raises(InputError) as caught:
-        unusable_answers(found.of("maze", "reflexion"), "reflexion")
+        unusable_answers(results.of("maze", "reflexion"), "reflexion")
     assert caught.value.seen
     assert caught.value.rule
     assert caught.value.next_step
@@ -223,8 +223,8 @@ def stored(tmp_path_factory):
     """Return two short runs with real memories."""
     folder = tmp_path_factory.mktemp("stored")
     of = suite({"name": "alone"}, {"name": "default", "kind": "jitrl"}, seeds=2, episodes=4)
-    found = experiment(of, folder=folder)
-    for run in found.of("maze", "default"):
+    results = experiment(of, folder=folder)
+    for run in results.of("maze", "default"):
         run.folder.mkdir(parents=True)
         with Memory.open(run.folder / "memory.db") as memory:
             environment = open_env("grid:S..G")
@@ -232,7 +232,7 @@ def stored(tmp_path_factory):
                 environment, JitRL(memory), UniformReader(), memory=memory, episodes=4, seed=run.key.seed
             )
             asyncio.run(playing)
-    return found
+    return results
 
 
 def test_damaged_memory_is_listed_and_the_report_is_written(stored, tmp_path):
@@ -252,10 +252,10 @@ def test_damaged_memory_is_listed_and_the_report_is_written(stored, tmp_path):
 
 def test_errors_with_lone_surrogates_are_reported(tmp_path):
     of = suite({"name": "alone"}, {"name": "default", "kind": "jitrl"}, episodes=4)
-    found = experiment(of)
+    results = experiment(of)
     error = "InputError: episodes.jsonl: \udc80 is no UTF-8"
-    damaged = dataclasses.replace(found.runs[-1], episodes=(), error=error, done=False)
-    written = write_report(dataclasses.replace(found, runs=(*found.runs[:-1], damaged)), tmp_path)
+    damaged = dataclasses.replace(results.runs[-1], episodes=(), error=error, done=False)
+    written = write_report(dataclasses.replace(results, runs=(*results.runs[:-1], damaged)), tmp_path)
     assert "\\udc80 is no UTF-8" in written.html.read_text(encoding="utf-8")
     assert json.loads(written.data.read_text(encoding="utf-8"))["troubles"][0]["error"] == error
     written.summary.encode("utf-8")
@@ -295,8 +295,8 @@ def test_tables_and_pictures_have_captions_labels_and_commands(tmp_path):
     sessions = [{"at": 0.0, "seconds": 1.0, "command": each} for each in commands]
     arms = ({"name": "alone"}, {"name": "default", "kind": "jitrl"}, {"name": "placebo"})
     record = {"command": commands[1], "sessions": sessions}
-    found = experiment(suite(*arms, episodes=4), folder=Path("a folder"), record=record)
-    page = Reader(write_report(found, tmp_path).html.read_text(encoding="utf-8"))
+    results = experiment(suite(*arms, episodes=4), folder=Path("a folder"), record=record)
+    page = Reader(write_report(results, tmp_path).html.read_text(encoding="utf-8"))
     assert page.unscoped == 0
     assert page.tags.count("caption") == page.tags.count("table") == 5
     text = "".join(page.text)

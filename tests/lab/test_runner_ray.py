@@ -60,7 +60,7 @@ def test_failed_run_on_ray_stops_no_other(tmp_path, monkeypatch):
         typo = [*tasks, {"name": "typo", "env": "gird:S.G", "episodes": 2}]
         Experiment.begin(tmp_path / "lab", suite(tasks=typo, seeds=1)).run(workers="ray")
     Experiment.begin(tmp_path / "lab", suite(tasks=tasks, seeds=1)).run(workers="ray")
-    found = scores(tmp_path / "lab")
-    assert found["good/default/0"][1:] == (True, None)
-    assert found["bad/default/0"][1] is False
-    assert found["bad/default/0"][2]
+    scores_by_run = scores(tmp_path / "lab")
+    assert scores_by_run["good/default/0"][1:] == (True, None)
+    assert scores_by_run["bad/default/0"][1] is False
+    assert scores_by_run["bad/default/0"][2]

@@ -44,10 +44,10 @@ def test_interrupted_session_is_on_the_page(experiment):
 
 def test_killed_session_counts_until_its_last_journal_entry(experiment):
     begin_session(experiment, 100.0, 101.0, 106.0)
-    found = analyze(load_results(experiment.folder), "none")
-    (session,) = found.record["sessions"]
+    findings = analyze(load_results(experiment.folder), "none")
+    (session,) = findings.record["sessions"]
     assert (session["seconds"], session["at_least"], session["stopped"]) == (6.0, True, KILLED)
-    page = render_page(found, {})
+    page = render_page(findings, {})
     assert f"<td>6 or more</td><td>{KILLED}</td>" in page
     with hold_lock(experiment.folder / LOCK, "it runs"):
         (session,) = session_endings(load_results(experiment.folder).record["sessions"], experiment.folder)

@@ -46,12 +46,12 @@ def endpoint(*, top=20, bias="before", temperatures=(0.0, 1.0), piece=" through"
 def probe(**kwargs):
     with ChatServer(endpoint(**kwargs)) as server:
         llm = OpenAILLM("m", base_url=server.url, max_retries=0)
-        found = asyncio.run(llm.capabilities())
-    return found, len(server.bodies)
+        capabilities = asyncio.run(llm.capabilities())
+    return capabilities, len(server.bodies)
 
 
 @pytest.mark.parametrize(
-    ("settings", "found", "calls"),
+    ("settings", "capabilities", "calls"),
     [
         ({}, Capabilities(True, 20, True, False, True), 3),
         ({"bias": "after"}, Capabilities(True, 20, True, True, True), 3),
@@ -65,8 +65,8 @@ def probe(**kwargs):
         ({"piece": "\n"}, Capabilities(True, 20, None, None, True), 4),  # two blank tokens are inconclusive
     ],
 )
-def test_probed_capabilities_match_the_endpoint(settings, found, calls):
-    assert probe(**settings) == (found, calls)
+def test_probed_capabilities_match_the_endpoint(settings, capabilities, calls):
+    assert probe(**settings) == (capabilities, calls)
 
 
 def test_ignored_bias_is_detected():
@@ -75,9 +75,9 @@ def test_ignored_bias_is_detected():
         return 200, {}, answer("Answer: B", {chr(65 + i): -1.0 - i for i in range(n_logprobs)} if n_logprobs else None)
 
     with ChatServer(script) as server:
-        found = asyncio.run(OpenAILLM("m", base_url=server.url).capabilities())
-    assert found.logit_bias is False
-    assert str(found) == "logprobs, top 20, no logit bias"
+        capabilities = asyncio.run(OpenAILLM("m", base_url=server.url).capabilities())
+    assert capabilities.logit_bias is False
+    assert str(capabilities) == "logprobs, top 20, no logit bias"
 
 
 def test_error_of_an_endpoint_that_refuses_everything_is_raised():

@@ -25,10 +25,10 @@ def test_repeated_run_makes_no_call_and_no_model(tmp_path):
     async def first():
         llm = CachedLLM(model, path)
         assert await llm.capabilities() == Capabilities(True, 20)
-        found = await llm.complete(ask("x", top_logprobs=2))
+        completion = await llm.complete(ask("x", top_logprobs=2))
         await llm.complete(ask("x", top_logprobs=3))
         await llm.aclose()
-        return found
+        return completion
 
     def never():
         raise AssertionError("a warm cache needs no model")
@@ -36,9 +36,9 @@ def test_repeated_run_makes_no_call_and_no_model(tmp_path):
     async def second():
         llm = CachedLLM(never, path, name="m")
         assert await llm.capabilities() == Capabilities(True, 20)
-        found = await llm.complete(ask("x", top_logprobs=2))
+        completion = await llm.complete(ask("x", top_logprobs=2))
         await llm.aclose()
-        return found
+        return completion
 
     fresh, cached = asyncio.run(first()), asyncio.run(second())
     assert len(model.requests) == 2

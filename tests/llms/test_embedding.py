@@ -145,12 +145,12 @@ def test_vectors_of_earlier_batches_are_stored_if_a_later_call_fails(tmp_path):
 
 
 def test_threads_share_a_file(tmp_path):
-    path, found, faults = tmp_path / "v.db", {}, []
+    path, vectors, faults = tmp_path / "v.db", {}, []
 
     def work(number):
         try:
             embedder = CachedEmbedder(ScriptedEmbedder(), path)
-            found[number] = embedder.embed([f"text {n}" for n in range(number, number + 20)])
+            vectors[number] = embedder.embed([f"text {n}" for n in range(number, number + 20)])
         except errors.SeasonedError as error:
             faults.append(error)
 
@@ -161,7 +161,7 @@ def test_threads_share_a_file(tmp_path):
         thread.join()
     assert not faults
     whole = CachedEmbedder(ScriptedEmbedder(), path).embed([f"text {n}" for n in range(25)])
-    assert all((found[number] == whole[number : number + 20]).all() for number in range(6))
+    assert all((vectors[number] == whole[number : number + 20]).all() for number in range(6))
 
 
 @pytest.mark.parametrize(

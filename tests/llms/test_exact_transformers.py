@@ -97,14 +97,14 @@ def score(model, texts=ACTIONS, state=STATE):
 
 def one_by_one(network, prompt_ids, sequences, ends):
     """The definition: a full forward pass for each text alone."""
-    found = []
+    scores = []
     for ids in sequences:
         with torch.no_grad():
             logits = network(torch.tensor([[*prompt_ids, *ids]])).logits[0, len(prompt_ids) - 1 :].float()
         logprobs = torch.log_softmax(logits, -1)
         values = [logprobs[t, token].item() for t, token in enumerate(ids)]
-        found.append([*values, logprobs[len(ids), list(ends)].exp().sum().log().item()])
-    return found
+        scores.append([*values, logprobs[len(ids), list(ends)].exp().sum().log().item()])
+    return scores
 
 
 @pytest.mark.parametrize("max_batch_tokens", [4096, 16, 1])
@@ -118,9 +118,9 @@ def test_scores_equal_a_full_pass_for_each_text(kind, layout, max_batch_tokens):
     rng = np.random.default_rng(1)
     prompt = rng.integers(3, 320, 30).tolist()
     sequences = [[5, 6, 7], [5, 6], [5, 6, 8, 9, 10], [11], [12, 6, 7], [11, 5]]
-    got = score_branches(network, prompt, sequences, [2, 4], max_batch_tokens=max_batch_tokens, layout=layout)
+    scores = score_branches(network, prompt, sequences, [2, 4], max_batch_tokens=max_batch_tokens, layout=layout)
     expected = one_by_one(network, prompt, sequences, [2, 4])
-    for values, wanted in zip(got, expected, strict=True):
+    for values, wanted in zip(scores, expected, strict=True):
         assert values == pytest.approx(wanted, abs=1e-4)
 
 
@@ -184,14 +184,16 @@ ADVANTAGES = {"open": 0.5, "open door": -1.0, "wait": 1.5, "go south": -0.25}
 
 def stepwise(network, processor, prompt_ids, ids, ends):
     """The logprobs of each token of a text and of its end in generation, one forward pass a token."""
-    found = []
+    step_logprobs = []
     for t, token in enumerate([*ids, None]):
         given = torch.tensor([[*prompt_ids, *ids[:t]]])
         with torch.no_grad():
             logits = network(given).logits[:, -1].float()
         logprobs = torch.log_softmax(processor(given, logits), -1)[0]
-        found.append(logprobs[token].item() if token is not None else logprobs[list(ends)].exp().sum().log().item())
-    return found
+        step_logprobs.append(
+            logprobs[token].item() if token is not None else logprobs[list(ends)].exp().sum().log().item()
+        )
+    return step_logprobs
 
 
 @pytest.mark.parametrize("ends", [[2], [2, 4]])

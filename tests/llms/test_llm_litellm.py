@@ -53,14 +53,18 @@ def test_request_and_completion_over_http():
     request = CompletionRequest(ASK.messages, 5, 1.0, 2, {50: 3.0}, 7, ("\n",), (tool,))
     script = lambda n, body: (200, {}, answer(None, {"A": -0.1, "B": -2.5}, tool_calls=[call]))
     with ChatServer(script) as server:
-        found = run(server.url, request)
+        completion = run(server.url, request)
     (body,) = server.bodies
     assert (body["max_tokens"], body["temperature"], body["logprobs"], body["top_logprobs"]) == (5, 1.0, True, 2)
     assert (body["logit_bias"], body["seed"], body["stop"]) == ({"50": 3.0}, 7, ["\n"])
     assert body["tools"][0]["function"]["name"] == "go"
-    assert [(t.token, t.logprob) for t in found.top_logprobs[0]] == [("A", -0.1), ("B", -2.5)]
-    assert (found.text, found.tool_calls[0].name) == ("", "go")
-    assert (found.usage.prompt_tokens, found.usage.completion_tokens, found.usage.cost_usd) == (1000, 10, None)
+    assert [(t.token, t.logprob) for t in completion.top_logprobs[0]] == [("A", -0.1), ("B", -2.5)]
+    assert (completion.text, completion.tool_calls[0].name) == ("", "go")
+    assert (completion.usage.prompt_tokens, completion.usage.completion_tokens, completion.usage.cost_usd) == (
+        1000,
+        10,
+        None,
+    )
 
 
 def test_known_price_is_counted():
@@ -71,8 +75,13 @@ def test_known_price_is_counted():
 
 def test_capabilities_are_probed():
     with ChatServer(letters) as server:
-        found = run(server.url, method="capabilities")
-    assert (found.logprobs, found.max_top_logprobs, found.logit_bias, found.samples) == (True, 20, True, True)
+        capabilities = run(server.url, method="capabilities")
+    assert (capabilities.logprobs, capabilities.max_top_logprobs, capabilities.logit_bias, capabilities.samples) == (
+        True,
+        20,
+        True,
+        True,
+    )
 
 
 def test_unsupported_parameter_is_refused_and_not_dropped():

@@ -111,8 +111,8 @@ def test_probed_capabilities_match_the_endpoint(limit, expected):
         return 200, {}, answer("A", {chr(65 + i): -1.0 - i for i in range(n_logprobs)})
 
     with ChatServer(script) as server:
-        found = run(server.url, method="capabilities")
-    assert (found.logprobs, found.max_top_logprobs) == (expected > 0, expected)
+        capabilities = run(server.url, method="capabilities")
+    assert (capabilities.logprobs, capabilities.max_top_logprobs) == (expected > 0, expected)
 
 
 def test_capabilities_of_an_unavailable_endpoint_are_an_error():

@@ -30,9 +30,9 @@ def test_rule_is_the_probability_of_the_only_true_statement(percents):
     for world in itertools.product([False, True], repeat=len(q)):
         if sum(world) == 1:
             alone[world.index(True)] += math.prod(p if true else 1 - p for p, true in zip(q, world, strict=True))
-    found = confidence_logprobs({str(i): percent for i, percent in enumerate(percents)})
+    logprobs = confidence_logprobs({str(i): percent for i, percent in enumerate(percents)})
     expected = [value / sum(alone) for value in alone]
-    assert [math.exp(logprob) for logprob in found.values()] == pytest.approx(expected, rel=1e-9)
+    assert [math.exp(logprob) for logprob in logprobs.values()] == pytest.approx(expected, rel=1e-9)
 
 
 def test_0_and_100_are_bounded_by_half_a_percent():

@@ -42,9 +42,9 @@ def called(*calls, text=""):
 def test_smoothing_is_the_dirichlet_posterior_mean(counts, alpha):
     exact = Fraction(1, len(counts)) if alpha is None else Fraction(alpha)
     total = sum(counts) + exact * len(counts)
-    found = [math.exp(logprob) for logprob in smoothed_logprobs(counts, alpha)]
-    assert found == pytest.approx([float((count + exact) / total) for count in counts])
-    assert sum(found) == pytest.approx(1.0)
+    probs = [math.exp(logprob) for logprob in smoothed_logprobs(counts, alpha)]
+    assert probs == pytest.approx([float((count + exact) / total) for count in counts])
+    assert sum(probs) == pytest.approx(1.0)
 
 
 def binomial_interval(n, p, tail):

@@ -128,7 +128,7 @@ def test_kl_cap_holds_for_every_prior_and_without_logprobs(pairs, cap, top):
         assert choice.shifts == requested
     else:  # shrunk alike, and no further than needed
         share = math.sqrt(8 * cap) / by
-        assert all(got == pytest.approx(share * want) for got, want in gaps.values())
+        assert all(gap == pytest.approx(share * want) for gap, want in gaps.values())
     sent = next(iter(model.requests)).logit_bias
     assert max(sent.values()) - min(sent.values()) <= math.sqrt(8 * cap) + 1e-9
 

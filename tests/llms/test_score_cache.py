@@ -38,11 +38,11 @@ def ask(scorer, messages=QUESTION, texts=("go", "wait a while")):
 
 def test_scores_are_read_back_exactly_at_no_cost(tmp_path):
     first = CachedScorer(Scorer(), tmp_path / "answers.db")
-    fresh, kept = ask(first), ask(first)
+    fresh, cached = ask(first), ask(first)
     again = Scorer(fails=1)
     reopened = ask(CachedScorer(again, tmp_path / "answers.db"))
     assert again.calls == 0 and isinstance(first, TextScorer)
-    for scores in (kept, reopened):
+    for scores in (cached, reopened):
         assert scores.usage == Usage(cached_calls=2, cached_tokens=94, cached_usd=0.2)
         assert {name: getattr(scores, name) for name in scores.__dataclass_fields__ if name != "usage"} == {
             name: getattr(fresh, name) for name in fresh.__dataclass_fields__ if name != "usage"

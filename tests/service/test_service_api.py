@@ -60,15 +60,17 @@ def test_id_with_other_content_is_a_409(client):
 
 
 def test_search_returns_the_neighbors_of_the_library(client, tmp_path):
-    found = client.post("/v1/search", json={"state": MAIL, "k": 1, "threshold": 0.5, "gamma": 0.95}).json()["neighbors"]
+    neighbors = client.post("/v1/search", json={"state": MAIL, "k": 1, "threshold": 0.5, "gamma": 0.95}).json()[
+        "neighbors"
+    ]
     with Memory.open(tmp_path / "a.db") as memory:
         memory.add(Episode("support", [Step(s["state"], s["action"], s.get("reward", 0.0)) for s in EPISODE["steps"]]))
         [expected] = memory.search(MAIL, 1, 0.5, gamma=0.95)
     seen = expected.experience
-    assert [(one["similarity"], one["action"], one["return"], one["step"]) for one in found] == [
+    assert [(one["similarity"], one["action"], one["return"], one["step"]) for one in neighbors] == [
         (expected.similarity, seen.action, seen.return_, seen.step)
     ]
-    assert found[0]["episode_id"] == "run/1"
+    assert neighbors[0]["episode_id"] == "run/1"
     assert client.post("/v1/search", json={"state": MAIL, "exclude_task": "support"}).json() == {"neighbors": []}
 
 
@@ -81,8 +83,8 @@ def test_unknown_discount_is_refused_and_not_added(tmp_path):
     assert before == (0.5, 0.9)
     with serving(path) as client:
         for more in ({}, {"gamma": 0.9}, {"gamma": 0.5}):
-            [found] = client.post("/v1/search", json={"state": MAIL, "threshold": 1.0, **more}).json()["neighbors"]
-            assert found["return"] == more.get("gamma", 0.9)
+            [neighbor] = client.post("/v1/search", json={"state": MAIL, "threshold": 1.0, **more}).json()["neighbors"]
+            assert neighbor["return"] == more.get("gamma", 0.9)
         error = error_of(client.post("/v1/search", json={"state": MAIL, "gamma": 0.7}), 400)
         assert "0.5, 0.9" in error["rule"]
     with Memory.open(path) as memory:
@@ -96,9 +98,9 @@ def test_delete_feedback_refuses_notes_of_other_kinds(client):
 
 
 def test_stats_do_not_contain_the_path(client):
-    found = client.get("/v1/stats").json()
-    assert found["episodes"] >= 1
-    assert "path" not in found
+    stats = client.get("/v1/stats").json()
+    assert stats["episodes"] >= 1
+    assert "path" not in stats
 
 
 @pytest.mark.parametrize(
@@ -136,8 +138,8 @@ def test_every_feedback_kind_is_stored_listed_and_revoked(feedback, rewards):
 def total(client):
     """Return the rewards of all retrievable steps, feedback included."""
     states = {MAIL, "order 17: on its way"}
-    found = [client.post("/v1/search", json={"state": state, "k": 99}).json()["neighbors"] for state in states]
-    return sum({(one["episode_id"], one["step"]): one["reward"] for some in found for one in some}.values())
+    results = [client.post("/v1/search", json={"state": state, "k": 99}).json()["neighbors"] for state in states]
+    return sum({(one["episode_id"], one["step"]): one["reward"] for some in results for one in some}.values())
 
 
 BAD = [

@@ -44,9 +44,9 @@ def waiting(client, author="ann"):
 
 def returns(client):
     """Map each action to the returns of its stored steps at this state."""
-    found = client.post("/v1/search", json={"state": MAIL, "k": 99, "threshold": 1}).json()["neighbors"]
+    neighbors = client.post("/v1/search", json={"state": MAIL, "k": 99, "threshold": 1}).json()["neighbors"]
     by_action = {}
-    for one in found:
+    for one in neighbors:
         by_action.setdefault(one["action"], []).append(one["return"])
     return by_action
 
@@ -186,9 +186,9 @@ def test_edit_rates_the_executed_action(client):
     body = {"kind": "edit", "author": "ann", "chosen": 0, "text": "It is last."}
     learned = client.post(f"/v1/questions/{id_}/answers", json=body).json()
     assert learned["feedback"]["kind"] == "edit"
-    found = returns(client)
-    assert found["It is last."] == [1.0]
-    assert found["It is lost."][0] == pytest.approx(1 - 2 * 1 / 11)  # one of eleven characters
+    by_action = returns(client)
+    assert by_action["It is last."] == [1.0]
+    assert by_action["It is lost."][0] == pytest.approx(1 - 2 * 1 / 11)  # one of eleven characters
 
 
 def test_edit_rates_a_proposed_candidate(client):

@@ -44,9 +44,9 @@ def path(tmp_path_factory):
 def test_audit_prints_flips_and_their_outcomes(path):
     with Memory.open(path) as memory:
         expected = audit(memory, JitRL)
-    found = answer("audit", path)
-    assert len(found["flips"]) == len(expected.flips) > 20
-    assert found["flips"][-1] == {
+    report = answer("audit", path)
+    assert len(report["flips"]) == len(expected.flips) > 20
+    assert report["flips"][-1] == {
         "episode_id": "e59",
         "step": 1,
         "base_action": "back",
@@ -56,7 +56,7 @@ def test_audit_prints_flips_and_their_outcomes(path):
             for name in ("taken_action", "took", "n_neighbors", "advantage", "kl_nats", "return_")
         },
     }
-    assert found["total"] == dataclasses.asdict(expected.total)
+    assert report["total"] == dataclasses.asdict(expected.total)
     done = seasoned("audit", path, "--flips", 2)
     assert done.exit_code == 0
     assert f"flipped  {len(expected.flips)} decisions" in done.stdout
@@ -67,10 +67,10 @@ def test_audit_prints_flips_and_their_outcomes(path):
 
 
 def test_audit_of_the_last_episodes_with_other_settings(path):
-    found = answer(
+    report = answer(
         "audit", path, "--last", 5, "--policy", "seed", "--set", "min_neighbors=1000", "--set", "exploration=null"
     )
-    assert (found["n_decisions"], found["flips"], found["policy"]) == (10, [], "seed+")
+    assert (report["n_decisions"], report["flips"], report["policy"]) == (10, [], "seed+")
     assert "0 decisions" in seasoned("audit", path, "--set", "beta=0").stdout
 
 
@@ -89,9 +89,9 @@ def test_doctor_prints_healthy_or_its_findings(path, tmp_path):
     for name in ("! priors and propensities", "! rewards"):
         assert name in done.stdout
     assert all(f"\n  {part}  " in done.stdout for part in ("seen", "rule", "do  "))
-    found = answer("doctor", sick)
-    assert found["healthy"] is False
-    assert [check["name"] for check in found["checks"] if check["verdict"] == "finding"] == [
+    report = answer("doctor", sick)
+    assert report["healthy"] is False
+    assert [check["name"] for check in report["checks"] if check["verdict"] == "finding"] == [
         "priors and propensities",
         "rewards",
     ]
@@ -104,8 +104,8 @@ def test_evaluate_estimates_or_refuses_a_small_sample(path):
     same = answer("evaluate", path)
     assert same["estimate"]["value"]["mean"] == pytest.approx(sum(earned) / 60)
     assert same["estimate"]["effective"] == pytest.approx(60)
-    found = answer("evaluate", path, "--set", "beta=3", "--one-step", "--min-effective", 3)
-    assert found["estimate"]["value"]["mean"] == expected.estimate.value.mean < same["estimate"]["behavior"]
+    report = answer("evaluate", path, "--set", "beta=3", "--one-step", "--min-effective", 3)
+    assert report["estimate"]["value"]["mean"] == expected.estimate.value.mean < same["estimate"]["behavior"]
     done = seasoned("evaluate", path, "--set", "beta=3.5")
     assert done.exit_code == 0
     assert f"as played   {sum(earned) / 60:.4g}, of the episodes used\n" in done.stdout

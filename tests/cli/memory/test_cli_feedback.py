@@ -157,8 +157,8 @@ def test_bare_reward_is_stored(path):
 
 def test_notes_are_listed(path):
     seasoned("feedback", path, "run-1", "--thumbs", "up")
-    found = answer("notes", path)["notes"]
-    assert [(n["kind"], n["step"], n["body"].get("text")) for n in found] == [
+    notes = answer("notes", path)["notes"]
+    assert [(n["kind"], n["step"], n["body"].get("text")) for n in notes] == [
         ("reasoning", 1, "she is a\nfriend"),
         ("thumbs", None, None),
     ]

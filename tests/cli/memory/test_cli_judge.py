@@ -60,10 +60,10 @@ def unrevoked(path):
 
 def test_unjudged_episodes_are_judged_once(path):
     with ChatServer(scoring()) as server:
-        found = report(server, path, "--votes", "3", "--source", "m")
-        assert found["judged"] == ["buy-1", "return-1", "login-1"] and found["steps"] == 6
-        assert found["skipped"] == {"aborted": 1, "quarantined": 1} and found["refused"] == []
-        assert found["usage"]["calls"] == len(server.bodies) == 9
+        result = report(server, path, "--votes", "3", "--source", "m")
+        assert result["judged"] == ["buy-1", "return-1", "login-1"] and result["steps"] == 6
+        assert result["skipped"] == {"aborted": 1, "quarantined": 1} and result["refused"] == []
+        assert result["usage"]["calls"] == len(server.bodies) == 9
         expected = {(f"{n}-1", s): (0.5, 1.0, "m") for n in ("buy", "return", "login") for s in (0, 1)}
         assert unrevoked(path) == expected
         again = report(server, path, "--votes", "3", "--source", "m")
@@ -93,11 +93,11 @@ def test_half_judged_episode_is_judged_whole(path):
 
 def test_refused_episode_stays_unjudged_and_the_others_continue(path):
     with ChatServer(scoring(disobey=lambda text: "page:return" in text)) as server:
-        found = report(server, path, "--retries", "1", exit_code=5)
-        assert found["judged"] == ["buy-1", "login-1"]
-        [refused] = found["refused"]
+        result = report(server, path, "--retries", "1", exit_code=5)
+        assert result["judged"] == ["buy-1", "login-1"]
+        [refused] = result["refused"]
         assert refused["episode_id"] == "return-1" and "one JSON object" in refused["reason"]
-        assert found["usage"]["calls"] == 4  # the refused ones are paid for
+        assert result["usage"]["calls"] == 4  # the refused ones are paid for
     assert {id_ for id_, _ in unrevoked(path)} == {"buy-1", "login-1"}
     with ChatServer(scoring()) as server:
         assert report(server, path)["judged"] == ["return-1"]
@@ -125,10 +125,10 @@ def test_outcome_is_shown_to_the_judge_or_hidden(path, options, shown):
 def test_scores_are_compared_with_environment_rewards(path, tmp_path):
     """Three episodes, each with a step of reward 0 and one of reward 1; every score is 0.5."""
     with ChatServer(scoring()) as server:
-        found = report(server, path)["agreement"]
-        assert found["confusion"] == [[0, 0, 0], [0, 0, 3], [0, 0, 3]]
-        assert (found["n"], found["accuracy"], found["kappa"]) == (6, 0.5, 0.0)
-        assert found["pearson"]["value"] is None  # of a constant
+        agreement = report(server, path)["agreement"]
+        assert agreement["confusion"] == [[0, 0, 0], [0, 0, 3], [0, 0, 3]]
+        assert (agreement["n"], agreement["accuracy"], agreement["kappa"]) == (6, 0.5, 0.0)
+        assert agreement["pearson"]["value"] is None  # of a constant
         assert "accuracy 0.50, kappa +0.00, n = 6 steps" in run(server, path, "--again").stdout
         unrewarded = tmp_path / "b.db"
         with Memory.open(unrewarded) as memory:
@@ -140,8 +140,8 @@ def test_scores_are_compared_with_environment_rewards(path, tmp_path):
 def test_cached_answers_are_used_the_second_time(path, tmp_path):
     with ChatServer(scoring()) as server:
         report(server, path, "--cache", str(tmp_path / "answers.db"))
-        found = report(server, path, "--again", "--cache", str(tmp_path / "answers.db"))
-    assert (found["usage"]["calls"], found["usage"]["cached_calls"]) == (0, 3)
+        result = report(server, path, "--again", "--cache", str(tmp_path / "answers.db"))
+    assert (result["usage"]["calls"], result["usage"]["cached_calls"]) == (0, 3)
 
 
 @pytest.mark.parametrize(

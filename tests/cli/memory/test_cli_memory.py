@@ -76,17 +76,21 @@ def content_hash(path):
 
 
 def test_stats_equal_those_of_the_library(path):
-    found = answer("stats", path)
-    assert (found["namespace"], found["episodes"], found["steps"], found["tasks"]) == ("shop", 5, 9, 2)
-    assert found["mean_episode_reward"] == pytest.approx((0 + 1 + 0 + 1 + 0.25) / 5)
+    stats = answer("stats", path)
+    assert (stats["namespace"], stats["episodes"], stats["steps"], stats["tasks"]) == ("shop", 5, 9, 2)
+    assert stats["mean_episode_reward"] == pytest.approx((0 + 1 + 0 + 1 + 0.25) / 5)
 
 
 def test_list_counts_feedback_in_the_reward(path):
     answer("feedback", path, "run-1", "-0.75")
-    found = {e["id"]: e for e in answer("list", path)["episodes"]}
-    assert list(found) == ["run-0", "run-1", "run-2", "run-3", "log-1"]
-    assert (found["run-1"]["reward"], found["run-1"]["feedback"], found["run-1"]["total_reward"]) == (1.0, -0.75, 0.25)
-    assert (found["run-1"]["model"], found["log-1"]["ending"], found["run-0"]["steps"]) == ("tiny", "truncated", 2)
+    listed = {e["id"]: e for e in answer("list", path)["episodes"]}
+    assert list(listed) == ["run-0", "run-1", "run-2", "run-3", "log-1"]
+    assert (listed["run-1"]["reward"], listed["run-1"]["feedback"], listed["run-1"]["total_reward"]) == (
+        1.0,
+        -0.75,
+        0.25,
+    )
+    assert (listed["run-1"]["model"], listed["log-1"]["ending"], listed["run-0"]["steps"]) == ("tiny", "truncated", 2)
 
 
 def test_list_by_task_and_last(path):
@@ -96,14 +100,14 @@ def test_list_by_task_and_last(path):
 
 def test_show_prints_every_step_whole(path):
     event_id = answer("feedback", path, "run-1", "-2", "--step", 0, "--source", "judge", "--author", "ada")["event_id"]
-    found = answer("show", path, "run-1")
-    assert [(s["state"], s["action"], s["reward"], s["feedback"]) for s in found["steps"]] == [
+    shown = answer("show", path, "run-1")
+    assert [(s["state"], s["action"], s["reward"], s["feedback"]) for s in shown["steps"]] == [
         (CART, "click(checkout)", 0.0, -2.0),
         (PAY, "click(confirm)", 1.0, 0.0),
     ]
-    assert found["steps"][0]["prior"] == {"click(checkout)": -0.5, "click(back)": -1.5}
-    assert found["final_state"] == "page:done"
-    [event] = found["events"]
+    assert shown["steps"][0]["prior"] == {"click(checkout)": -0.5, "click(back)": -1.5}
+    assert shown["final_state"] == "page:done"
+    [event] = shown["events"]
     assert (event["id"], event["source"], event["author"], event["revoked_at"]) == (event_id, "judge", "ada", None)
 
 
@@ -121,20 +125,20 @@ def test_exact_id_goes_before_longer_ids(path):
 
 
 def test_search_equals_that_of_the_library(path):
-    found = answer("search", path, CART, "-k", 3, "--threshold", 0.5, "--gamma", 0.9)
+    result = answer("search", path, CART, "-k", 3, "--threshold", 0.5, "--gamma", 0.9)
     with Memory.open(path, namespace="shop") as memory:
         expected = memory.search(CART, 3, 0.5, gamma=0.9)
-    assert found["gamma"] == 0.9
-    assert [(n["similarity"], n["return"], n["episode_id"], n["step"]) for n in found["neighbors"]] == [
+    assert result["gamma"] == 0.9
+    assert [(n["similarity"], n["return"], n["episode_id"], n["step"]) for n in result["neighbors"]] == [
         (n.similarity, n.experience.return_, n.experience.episode_id, n.experience.step) for n in expected
     ]
-    assert {n["return"] for n in found["neighbors"]} == {0.9, 0.0}
+    assert {n["return"] for n in result["neighbors"]} == {0.9, 0.0}
 
 
 def test_dash_reads_the_state_from_stdin(path):
-    found = answer("search", path, "-", stdin=f"{CART}\n")
-    assert found["state"] == CART
-    assert len(found["neighbors"]) == 4
+    result = answer("search", path, "-", stdin=f"{CART}\n")
+    assert result["state"] == CART
+    assert len(result["neighbors"]) == 4
 
 
 def test_search_without_a_match_succeeds(path):
@@ -147,8 +151,8 @@ def test_namespaces_and_verify_cover_all_namespaces(path):
         memory.add(episode(0, "click(back)", 0.0))
         other = memory.verify().hash
     assert [n["namespace"] for n in answer("namespaces", path)["namespaces"]] == ["other", "shop"]
-    found = {n["namespace"]: n["hash"] for n in answer("verify", path)["namespaces"]}
-    assert found == {"other": other, "shop": content_hash(path)}
+    hashes = {n["namespace"]: n["hash"] for n in answer("verify", path)["namespaces"]}
+    assert hashes == {"other": other, "shop": content_hash(path)}
     assert [n["namespace"] for n in answer("verify", path, "-n", "shop")["namespaces"]] == ["shop"]
     done = seasoned("memory", "stats", path)
     assert done.exit_code == 2
@@ -200,42 +204,44 @@ def decide(path, preset, state, candidates, **options):
 
 @pytest.mark.parametrize("preset", ["default", "seed", "snippet"])
 def test_explain_equals_the_policys_decision(path, preset):
-    found = answer("explain", path, PAY, "-c", "click(confirm)=-2.5", "-c", "a=b=-0.1", "--policy", preset, "--seed", 7)
+    result = answer(
+        "explain", path, PAY, "-c", "click(confirm)=-2.5", "-c", "a=b=-0.1", "--policy", preset, "--seed", 7
+    )
     expected = decide(path, preset, PAY, {"click(confirm)": -2.5, "a=b": -0.1}, seed=7)
-    assert found["prior"] == "given"
+    assert result["prior"] == "given"
     for name in ("action", "probs", "base_probs", "advantages", "counts", "kl_nats", "mode", "n_steps", "seed"):
-        assert found["decision"][name] == getattr(expected, name), name
-    assert len(found["decision"]["neighbors"]) == len(expected.neighbors) > 0
+        assert result["decision"][name] == getattr(expected, name), name
+    assert len(result["decision"]["neighbors"]) == len(expected.neighbors) > 0
 
 
 def test_default_prior_is_uniform_over_known_actions(path):
-    found = answer("explain", path, PAY)
-    assert found["prior"] == "uniform"
-    assert found["decision"]["base_probs"] == pytest.approx({"click(back)": 0.5, "click(confirm)": 0.5})
+    result = answer("explain", path, PAY)
+    assert result["prior"] == "uniform"
+    assert result["decision"]["base_probs"] == pytest.approx({"click(back)": 0.5, "click(confirm)": 0.5})
     assert "uniform over the 2 actions" in seasoned("memory", "explain", path, PAY).stdout
 
 
 def test_stored_step_is_explained_with_its_prior(path):
-    found = answer("explain", path, "--episode", "run-2", "--step", 0)
+    result = answer("explain", path, "--episode", "run-2", "--step", 0)
     expected = decide(path, "default", CART, {"click(checkout)": -0.5, "click(back)": -1.5}, step=0, seed=0)
-    assert (found["prior"], found["episode_id"], found["step"]) == ("stored", "run-2", 0)
-    assert found["decision"]["probs"] == expected.probs
+    assert (result["prior"], result["episode_id"], result["step"]) == ("stored", "run-2", 0)
+    assert result["decision"]["probs"] == expected.probs
 
 
 def test_explain_prints_the_source_and_values_of_the_prior(path):
     candidates = {"click(confirm)": -2.5, "a=b": -0.1}
     options = [part for action, logprob in candidates.items() for part in ("-c", f"{action}={logprob}")]
     unread = {"model": None, "bounded": [], "capabilities": None}
-    found = answer("explain", path, PAY, *options)["decision"]["prior"]
-    assert found == {"method": "given", **unread, "logprobs": candidates}
-    found = answer("explain", path, PAY)["decision"]["prior"]
+    prior = answer("explain", path, PAY, *options)["decision"]["prior"]
+    assert prior == {"method": "given", **unread, "logprobs": candidates}
+    prior = answer("explain", path, PAY)["decision"]["prior"]
     uniform = {"click(back)": pytest.approx(math.log(0.5)), "click(confirm)": pytest.approx(math.log(0.5))}
-    assert found == {"method": "uniform", **unread, "logprobs": uniform}
-    found = answer("explain", path, "--episode", "run-2", "--step", 0)["decision"]["prior"]
+    assert prior == {"method": "uniform", **unread, "logprobs": uniform}
+    prior = answer("explain", path, "--episode", "run-2", "--step", 0)["decision"]["prior"]
     with Memory.open(path, namespace="shop") as memory:
         model = memory.get("run-2").model
     logprobs = {"click(checkout)": -0.5, "click(back)": -1.5}  # which of them were bounds is not stored
-    assert found == {"method": "stored", **unread, "model": model, "bounded": None, "logprobs": logprobs}
+    assert prior == {"method": "stored", **unread, "model": model, "bounded": None, "logprobs": logprobs}
 
 
 def test_decision_record_holds_the_whole_prior():
@@ -253,9 +259,9 @@ def test_decision_record_holds_the_whole_prior():
 
 def test_default_step_is_the_one_with_the_largest_shift(path):
     steps = [answer("explain", path, "--episode", "run-3", "--step", n)["decision"]["kl_nats"] for n in (0, 1)]
-    found = answer("explain", path, "--episode", "run-3")
-    assert found["step"] == 1
-    assert found["decision"]["kl_nats"] == max(steps) > min(steps)
+    result = answer("explain", path, "--episode", "run-3")
+    assert result["step"] == 1
+    assert result["decision"]["kl_nats"] == max(steps) > min(steps)
 
 
 def test_default_episode_is_the_latest_finished_one(path):
@@ -277,9 +283,9 @@ def test_feedback_prints_an_id_for_revoke(path):
     assert content_hash(path) != before
     assert answer("show", path, "run-0")["total_reward"] == -1.0
     assert seasoned("memory", "revoke", path, event_id).exit_code == 0
-    found = answer("show", path, "run-0")
-    assert found["total_reward"] == 0.0
-    assert found["events"][0]["revoked_at"] is not None
+    shown = answer("show", path, "run-0")
+    assert shown["total_reward"] == 0.0
+    assert shown["events"][0]["revoked_at"] is not None
     assert "revoked" in seasoned("memory", "show", path, "run-0").stdout
 
 
@@ -293,8 +299,8 @@ def test_import_of_an_export_gives_an_equal_memory(path, tmp_path):
     assert out.read_bytes() == seasoned("memory", "export", path).stdout_bytes
     assert [p.name for p in tmp_path.iterdir() if "partial" in p.name] == []
     copy = tmp_path / "copy.db"
-    found = answer("import", copy, out, "--create")
-    assert found == {"namespace": "shop", "episodes": 5, "feedback": 1}
+    result = answer("import", copy, out, "--create")
+    assert result == {"namespace": "shop", "episodes": 5, "feedback": 1}
     assert content_hash(str(copy)) == content_hash(path)
     assert answer("import", copy, "-", stdin=out.read_text()) == {"namespace": "shop", "episodes": 0, "feedback": 0}
 
@@ -305,8 +311,8 @@ def test_import_creates_the_namespace_with_the_exported_encoder_and_discount(pat
         memory.add(episode(0, "click(back)", 0.0))
     lines = seasoned("memory", "export", tmp_path / "masked.db").stdout
     answer("import", path, "-", "--create", stdin=lines)
-    found = answer("stats", path, "-n", "m")
-    assert (found["encoder"], found["gamma"], found["episodes"]) == (encoder.identity, 0.25, 1)
+    stats = answer("stats", path, "-n", "m")
+    assert (stats["encoder"], stats["gamma"], stats["episodes"]) == (encoder.identity, 0.25, 1)
 
 
 def test_import_creates_nothing_without_create(path, tmp_path):
@@ -337,8 +343,8 @@ def test_export_overwrites_only_with_overwrite(path, tmp_path):
         assert f"{target} exists: nothing is overwritten unasked" in done.stderr
         assert "--overwrite" in done.stderr
     assert written(path) == before  # no copy is noted that was not made
-    for target, asked in ((empty, ()), (text, ("--overwrite",))):
-        assert seasoned("memory", "export", path, "-o", target, *asked).exit_code == 0
+    for target, options in ((empty, ()), (text, ("--overwrite",))):
+        assert seasoned("memory", "export", path, "-o", target, *options).exit_code == 0
         assert target.read_bytes() == seasoned("memory", "export", path).stdout_bytes
     assert [p.name for p in tmp_path.iterdir() if "partial" in p.name] == []
 

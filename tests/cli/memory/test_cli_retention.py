@@ -70,7 +70,7 @@ def ids(path):
     return ask(path, lambda memory: [episode.id for episode in memory.episodes()])
 
 
-def found(path):
+def visible_episodes(path):
     return ask(path, lambda memory: sorted({n.experience.episode_id for n in memory.search(CART, 99)}))
 
 
@@ -150,14 +150,14 @@ def test_quarantine_and_release(path, options, selection, left):
     assert content(path) == before
     made = answer("quarantine", path, "--reason", "a bad day", *options)
     assert {**made, "id": None} == dry
-    assert found(path) == left
+    assert visible_episodes(path) == left
     [listed] = answer("quarantines", path)["quarantines"]
     assert (listed["episodes"], listed["feedback"]) == expected
     assert (listed["id"], listed["selection"], listed["reason"]) == (made["id"], selection, "a bad day")
     assert listed["lifted_at"] is None
     assert answer("release", path, made["id"]) == {"id": made["id"]}
     assert answer("release", path, made["id"]) == {"id": made["id"]}
-    assert found(path) == ["run-0", "run-1", "run-2", "run-3"]
+    assert visible_episodes(path) == ["run-0", "run-1", "run-2", "run-3"]
     assert answer("quarantines", path)["quarantines"][0]["lifted_at"] > 0
 
 

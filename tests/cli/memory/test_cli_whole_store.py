@@ -74,9 +74,9 @@ def test_diff_ends_with_0_if_equal_and_1_if_not(path, copy):
     assert answer("diff", path, copy)["equal"] is True
     assert seasoned("diff", path, copy).stdout == "equal\n"
     fill(path, "later")
-    found = answer("diff", path, copy, code=1)
-    assert found["equal"] is False
-    assert found["namespaces"]["default"]["episodes"]["only_in_a"] == ["later"]
+    diff = answer("diff", path, copy, code=1)
+    assert diff["equal"] is False
+    assert diff["namespaces"]["default"]["episodes"]["only_in_a"] == ["later"]
     done = seasoned("diff", path, copy)
     assert done.exit_code == 1
     assert done.stderr == ""
