@@ -78,7 +78,7 @@ class LinearBandit:
         from contextualbandits import online
 
         self._options = options
-        self._model = getattr(online, name)(len(options), random_state=seed, njobs=1, **settings)
+        self._model = getattr(online, name)(len(options), random_state=seed + 1, njobs=1, **settings)
         self._fitted = False
 
     def decide(self, text: str, prior: Mapping[str, float], rng: np.random.Generator) -> Choice:

@@ -20,6 +20,7 @@ import functools
 import hashlib
 import importlib.metadata
 import importlib.util
+import inspect
 import json
 import multiprocessing
 import os
@@ -57,9 +58,12 @@ TASKS: dict[str, tuple[IntentTask, int | None, str]] = {
 
 KINDS = ARMS | PEERS
 SKIPPED = ("alone", "snippet", "released-games", "released-web")  # unless named
+SLOW = ("seed", "paper-games", "paper-web", "placebo", "linucb", "lints")  # unless named, at two tasks only
+SLOW_TASKS = ("domains", "desks-8")
 REFERENCE = "default"
 ROOMS = ("core", "memory", "policies", "states", "types", "actions")  # the code that a decision runs
 WINDOW = 200
+ARM_STREAM = 4  # the random stream of an arm; those of the rounds are 0 to 3
 
 PriorOf = Callable[[str], Mapping[str, float]]
 
@@ -87,7 +91,7 @@ class Played(NamedTuple):
 
 def play(rounds: Sequence[IntentRound], arm: Arm, prior_of: PriorOf, seed: int, *, full: bool = False) -> Played:
     """Play the rounds in order: learn from the rewards that have arrived, decide, score."""
-    rng = np.random.default_rng(seed)
+    rng = np.random.default_rng([seed, ARM_STREAM])
     due: dict[int, list[Callable[[], None]]] = defaultdict(list)
     rewards, spent_s = np.zeros(len(rounds)), 0.0
     for t, each in enumerate(rounds):
@@ -109,14 +113,19 @@ def play(rounds: Sequence[IntentRound], arm: Arm, prior_of: PriorOf, seed: int, 
 
 def play_run(run: Run, data: str, cache: str | None) -> Played:
     """Draw the rounds of a run, make its arm, and play."""
+    options, rounds, prior_of = _setting(run, data, cache)
+    kind, settings = arm_of(run.arm)
+    return play(rounds, kind.make(options, run.seed, **settings), prior_of, run.seed, full=kind.full)
+
+
+def _setting(run: Run, data: str, cache: str | None) -> tuple[tuple[str, ...], list[IntentRound], PriorOf]:
+    """Return the options, the rounds and the prior of a run, which are the same for every arm."""
     task, rounds, question = TASKS[run.task]
     sentences = _data(data)
     options = intent_options(sentences, task, run.seed)
-    limit = rounds if run.rounds is None else run.rounds
-    kind, settings = arm_of(run.arm)
-    arm = kind.make(options, run.seed, **settings)
+    drawn = draw_rounds(sentences, task, run.seed, rounds if run.rounds is None else run.rounds)
     prior_of = _uniform(options) if run.prior == "uniform" else _model_prior(run.prior, cache, question, options)
-    return play(draw_rounds(sentences, task, run.seed, limit), arm, prior_of, run.seed, full=kind.full)
+    return options, drawn, prior_of
 
 
 _data = functools.lru_cache(maxsize=1)(read_intents)
@@ -173,6 +182,7 @@ def play_all(
             lines.seek(0)
             if not lines.read().endswith("\n") and lines.tell():
                 lines.write("\n")  # after a line that an interruption cut
+            _read_priors(missing, data, cache)
             for count, (run, played) in enumerate(_play_in_processes(missing, data, cache, jobs), 1):
                 known[run] = played
                 text = "".join(str(round(2 * reward)) for reward in played.rewards)  # 0, 0.5 and 1 as 0, 1 and 2
@@ -181,6 +191,16 @@ def play_all(
                 name = f"{run.task} {run.arm} {run.seed}"
                 print(f"{count}/{len(missing)} {name}: {played.rewards.mean():.3f}, {played.ms:.2f} ms", flush=True)
     return {run: known[run] for run in wanted}
+
+
+def _read_priors(runs: Sequence[Run], data: str, cache: str | None) -> None:
+    """Read the model's priors of all rounds into the cache, once and in one process: a model uses every core."""
+    models = [run._replace(arm="", code="") for run in runs if run.prior != "uniform"]
+    for run in dict.fromkeys(models):
+        _, rounds, prior_of = _setting(run, data, cache)
+        for each in rounds:
+            prior_of(each.text)
+        print(f"{run.task} {run.seed}: {len(rounds)} priors read", flush=True)
 
 
 def _play_in_processes(runs: list[Run], data: str, cache: str | None, jobs: int) -> Iterator[tuple[Run, Played]]:
@@ -216,7 +236,7 @@ def code_of(kind: ArmKind) -> str:
         files.append(home / "decision_peers.py")
     else:
         files += [home / "decision_arms.py", *(file for room in ROOMS for file in sorted((root / room).rglob("*.py")))]
-    digest = hashlib.sha256()
+    digest = hashlib.sha256(inspect.getsource(play).encode())
     for file in files:
         digest.update(file.read_bytes())
     digest.update(str([importlib.metadata.version(name) for name in kind.needs]).encode())
@@ -345,18 +365,20 @@ def main() -> None:
         epilog="arms: " + "; ".join(f"{name}: {kind.about}" for name, kind in KINDS.items()),
     )
     parser.add_argument("--data", required=True, help="folder with data_full.json and domains.json")
-    parser.add_argument("--tasks", nargs="+", choices=TASKS, default=list(TASKS))
-    parser.add_argument("--arms", nargs="+", default=[name for name in KINDS if name not in SKIPPED])
+    parser.add_argument("--tasks", nargs="+", choices=TASKS, default=list(TASKS), metavar="TASK", help=", ".join(TASKS))
+    parser.add_argument("--arms", nargs="+", help=f"all but {', '.join(SKIPPED)}; slow ones at two tasks only")
     parser.add_argument("--seeds", type=int, default=10)
     parser.add_argument("--first-seed", type=int, default=0)
     parser.add_argument("--rounds", type=int, help="at most this many rounds of every task")
     parser.add_argument("--prior", default="uniform", help="uniform, or a model such as local")
-    parser.add_argument("--cache", help="folder for the model's answers")
+    parser.add_argument("--cache", help="folder for the model's answers; needed with a model")
     parser.add_argument("--jobs", type=int, default=1)
     parser.add_argument("--runs", type=Path, default=Path("runs/decisions.jsonl"))
     parser.add_argument("--name", default="decisions", help="of the files in results/")
     options = parser.parse_args()
-    arms = installed_arms(options.arms)
+    if options.prior != "uniform" and options.cache is None:
+        parser.error("--prior with a model needs --cache FOLDER")
+    arms = installed_arms(options.arms or [name for name in KINDS if name not in SKIPPED])
     if options.prior != "uniform" and "alone" not in arms:
         arms.append("alone")
     codes = {arm: code_of(arm_of(arm)[0]) for arm in arms}
@@ -366,6 +388,7 @@ def main() -> None:
         for task in options.tasks
         for seed in seeds
         for arm in arms
+        if options.arms or arm not in SLOW or task in SLOW_TASKS
     ]
     played = play_all(runs, options.data, file=options.runs, jobs=options.jobs, cache=options.cache)
     rows = summary(played)

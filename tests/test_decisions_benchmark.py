@@ -12,6 +12,7 @@ import pytest
 
 from intent_files import write_intents
 from seasoned.envs.intent_rounds import IntentTask, draw_rounds, read_intents
+from seasoned.llms import LLMS, ScriptedLLM
 
 BENCHMARKS = Path(__file__).parents[1] / "benchmarks"
 MODULES = ("decisions", "decision_arms", "decision_peers", "workload")
@@ -34,11 +35,12 @@ class Recorder:
     """Chooses the first option, and records every call."""
 
     def __init__(self, choice):
-        self.calls = []
+        self.calls, self.priors = [], []
         self._choice = choice
 
     def decide(self, text, prior, rng):
         self.calls.append(("decide", text, tuple(prior)))
+        self.priors.append(prior)
         return self._choice(next(iter(prior)), 1.0)
 
     def learn(self, text, prior, choice, reward):
@@ -159,3 +161,42 @@ def test_an_arm_takes_settings_and_an_unknown_one_is_refused(bench):
     assert kind.make(("a", "b"), 0, **settings)._policy.settings.beta == 8
     with pytest.raises(SystemExit, match="known are uniform"):
         bench.arm_of("defualt")
+
+
+def model_of_letters(name):
+    """Register a model that prefers the first option of a sentence, and no option without one."""
+    scripted = ScriptedLLM(
+        lambda request: {"A": -0.3 if "please" in str(request) else -1.2, "B": -2.1, "C": -2.1}, name=name
+    )
+    MODELS.append(scripted)
+    return MODELS[-1]
+
+
+MODELS = []
+
+
+def test_priors_of_a_model_reach_the_arms_and_are_read_once(bench, folder, tmp_path):
+    LLMS.register("letters", f"{__name__}:model_of_letters")  # as a program adds a kind of model
+    arms = [Recorder(bench.Choice), Recorder(bench.Choice)]
+    for name, arm in zip("ab", arms, strict=True):
+        bench.KINDS[name] = bench.ArmKind(name, lambda options, seed, arm=arm: arm)
+        runs = [run(bench, arm=name, prior="letters:x")]
+        bench.play_all(runs, folder, file=tmp_path / "runs.jsonl", cache=str(tmp_path))
+    (model,) = MODELS
+    assert arms[0].calls == arms[1].calls
+    assert all(len(prior) == 3 and prior["desk 1"] > prior["desk 2"] + 0.5 for prior in arms[0].priors)
+    assert len({str(request) for request in model.requests}) == len(model.requests) < 2 * 12 + 2
+
+
+def test_arm_whose_library_is_missing_is_left_out_with_its_install_line(bench, capsys):
+    bench.KINDS["peer"] = bench.ArmKind("a peer", lambda options, seed: None, ("no_such_library",))
+    assert bench.installed_arms(["uniform", "peer?a=1"]) == ["uniform"]
+    assert capsys.readouterr().out == "left out: peer?a=1. pip install no_such_library\n"
+
+
+@pytest.mark.parametrize("name", ["vw-squarecb", "vw-adf-squarecb", "linucb", "full"])
+def test_peers_decide_and_learn(bench, folder, name):
+    for library in bench.KINDS[name].needs:
+        pytest.importorskip(library)
+    rewards = [bench.play_run(run(bench, arm=name, seed=s, rounds=120), folder, None).rewards for s in range(3)]
+    assert np.mean([each[60:] for each in rewards]) > 0.4  # a third without learning
