@@ -1,7 +1,6 @@
 """The model providers, and the one place that opens a specification such as `local` or `openai:gpt-4o-mini`.
 
-To add a provider, add its class to `seasoned.llms.providers`, its name and specifications here, and its package to
-`RECORDED_PACKAGES` of `seasoned.agents.runs.run_record`, so that runs record its version.
+To add a provider, add its class to `seasoned.llms.providers`, and its name and specifications here.
 """
 
 from __future__ import annotations

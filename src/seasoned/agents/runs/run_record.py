@@ -2,12 +2,15 @@
 
 from __future__ import annotations
 
+import contextlib
 import dataclasses
+import functools
 import itertools
 import json
 import math
 import os
 import platform
+import re
 import subprocess
 import sys
 import time
@@ -21,25 +24,29 @@ from seasoned.agents.loop.step_runner import EpisodeResult
 from seasoned.errors import ConfigError, InputError, NewerStoreError, excerpt
 from seasoned.protocols import Usage
 
-__all__ = ["RECORDED_PACKAGES", "RunRecord", "new_run_id", "provenance", "read_code", "read_lost_usage", "read_results"]
+__all__ = ["RunRecord", "new_run_id", "provenance", "read_code", "read_lost_usage", "read_results"]
 
 _EPISODES = "episodes.jsonl"
 _LOST = "lost.jsonl"
 _UNREADABLE = (OSError, ValueError, TypeError, LookupError, AttributeError, RecursionError)
-RECORDED_PACKAGES = ("seasoned", "numpy", "openai", "litellm", "transformers", "xllamacpp", "textworld")
-"""The packages whose versions a run records if they are installed; a model provider adds its own here."""
+
+
+@functools.cache
+def _versions() -> Mapping[str, str]:
+    """Return the versions of this package and of its installed dependencies, those of extras included."""
+    versions = {}
+    with contextlib.suppress(metadata.PackageNotFoundError):  # it runs from a folder, not installed
+        for requirement in ["seasoned", *(metadata.requires("seasoned") or [])]:
+            package = re.split(r"[^\w.-]", requirement, maxsplit=1)[0]
+            with contextlib.suppress(metadata.PackageNotFoundError):  # an extra that is not installed
+                versions[package] = metadata.version(package)
+    return versions
 
 
 def provenance() -> dict[str, Any]:
     """Return the context of a result besides its settings: versions, machine, and git revision, if there is one."""
-    versions = {}
-    for package in RECORDED_PACKAGES:
-        try:
-            versions[package] = metadata.version(package)
-        except metadata.PackageNotFoundError:
-            continue
     return {
-        "versions": versions,
+        "versions": dict(_versions()),
         "python": sys.version.split()[0],
         "machine": f"{platform.system()} {platform.machine()}, {os.cpu_count()} cores",
         "revision": _git_revision(),

@@ -20,6 +20,17 @@ rows. These operations call it:
   that is revoked or superseded, whose answers are then excluded.
 - `Writer.reindex` (`writing/episode_writer.py`): a new encoder.
 - `transfer/merge.py`, where stored feedback events changed: revoked or superseded in another store.
+
+These caches follow, each with a cursor:
+
+- `Retriever` (`retrieval/retriever.py`): the index of states, views and spreads.
+- `GraphCache` (`retrieval/graph_cache.py`): value graphs.
+- `EpisodeIds` (`reading/episode_ids.py`): episodes by id.
+- `RecallEngine` (`recall/engine.py`): tasks, notes, impressions and medians.
+
+`Overlay` (`pending/overlay.py`) follows the pending episodes of the version, and a store drops its interned ids by the
+epoch. A stale result that a new process does not return is in one of these caches. If the operation moved
+`namespace.epoch`, look in the cache; if not, the operation lacks `advance_epoch`.
 """
 
 from __future__ import annotations
