@@ -81,6 +81,7 @@ DAMAGE = {
     "tokens as text": ("UPDATE feature_set SET tokens = 'abcd'", set(READS)),
     "huge tokens": ("UPDATE feature_set SET tokens = x'ffffffff'", set(READS)),
     "a visit as text": ("UPDATE feature_set SET last_visit = 'x'", set(READS)),
+    "a visit as a real number": ("UPDATE feature_set SET last_visit = 0.5", set(READS)),
     "a token as bytes": ("UPDATE token SET text = x'00'", set(READS)),
     "a distribution of text": (
         "UPDATE OR REPLACE distribution SET mean = 'x'",

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import sys
+from array import array
 from collections.abc import Collection, Iterator, Mapping, Sequence
 from typing import Any, Literal, NamedTuple, TypeVar
 
@@ -78,12 +79,6 @@ class _ExperienceRow(NamedTuple):
     episode_id: str
     task: str
     key_id: int
-
-
-class _SetRow(NamedTuple):
-    id: int
-    tokens: bytes
-    last_visit: int
 
 
 class _SetVisit(NamedTuple):
@@ -225,9 +220,13 @@ class Reader:
 
     def tokens_after(self, token_id: int) -> dict[str, int]:
         """Return the ids of the tokens with ids above `token_id`, by text."""
-        rows = self._rows("SELECT id, text FROM token WHERE namespace_id = ? AND id > ?", self._ns, token_id)
-        ids, texts = decode_columns(self._store.path, rows, _Token)
-        return dict(zip(texts, ids, strict=True))
+        rows = self._rows("SELECT text, id FROM token WHERE namespace_id = ? AND id > ?", self._ns, token_id)
+        with decoding(self._store.path):
+            ids: dict[str, int] = dict(rows)
+            # Both raise TypeError for a value of another type, at less cost than a comparison of each type.
+            "".join(ids)
+            array("q", list(ids.values()))
+        return ids
 
     def sets_after(self, visit: int) -> Iterator[tuple[Ints, Ints, Ints, Ints]]:
         """Yield the feature sets visited after `visit` (-1: all that were ever visited), many at a time.
@@ -246,10 +245,10 @@ class Reader:
                 ids, members, visits = zip(*batch, strict=True)
                 parts.append(
                     (
-                        np.array(ids, dtype=np.int64),
-                        np.array([len(tokens) // 4 for tokens in members], dtype=np.int32),
+                        np.frombuffer(array("q", ids), dtype=np.int64),
+                        np.array(list(map(len, members)), dtype=np.int32) // 4,
                         np.frombuffer(b"".join(members), dtype="<u4"),
-                        np.array(visits, dtype=np.int64),
+                        np.frombuffer(array("q", visits), dtype=np.int64),
                     )
                 )
             n += len(batch)
