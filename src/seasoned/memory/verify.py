@@ -106,6 +106,7 @@ class _NumberRange(NamedTuple):
 class _LiveStep(NamedTuple):
     visit: int
     reward: float
+    feedback: float
     set_id: int
     key_id: int
 
@@ -414,14 +415,15 @@ def _check_counters(check: _Check, rows: _Rows) -> None:
 def _check_views(check: _Check, rows: _Rows) -> int:
     steps = rows(
         _LiveStep,
-        "SELECT visit, reward + feedback, set_id, key_id FROM step "
+        "SELECT visit, reward, feedback, set_id, key_id FROM step "
         "JOIN action ON action.namespace_id = step.namespace_id AND action.id = action_id "
         "WHERE step.namespace_id = ? AND live ORDER BY visit",
     )
     by_episode: defaultdict[int, list[float]] = defaultdict(list)
-    for visit, reward, _, _ in steps:
+    for step in steps:
+        reward = step.reward + step.feedback
         check(abs(reward) <= _MAX_SUM, f"a step has the reward {reward}")
-        by_episode[visit >> STEP_BITS].append(reward)
+        by_episode[step.visit >> STEP_BITS].append(reward)
     views = rows(_View, "SELECT id, gamma, decay FROM view WHERE namespace_id = ?")
     for view_id, gamma, decay in views:
         name = f"the view with gamma {gamma} and decay {decay}"
@@ -431,12 +433,12 @@ def _check_views(check: _Check, rows: _Rows) -> int:
             _Return, "SELECT visit, return_ FROM value WHERE namespace_id = ? AND view_id = ? ORDER BY visit", view_id
         )
         check(
-            values == [(step[0], g) for step, g in zip(steps, returns, strict=True)],
-            f"{name} holds other returns than follow",
+            values == [(step.visit, g) for step, g in zip(steps, returns, strict=True)],
+            f"{name} has other returns than its steps",
         )
         groups: defaultdict[tuple[int, int], list[tuple[int, float]]] = defaultdict(list)
-        for (visit, _, set_id, key_id), return_ in zip(steps, returns, strict=True):
-            groups[set_id, key_id].append((visit, return_))
+        for step, return_ in zip(steps, returns, strict=True):
+            groups[step.set_id, step.key_id].append((step.visit, return_))
         evidence = {
             (row[0], row[1]): row[2:]
             for row in rows(

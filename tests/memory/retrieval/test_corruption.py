@@ -91,25 +91,37 @@ DAMAGE = {
     "a prior that is no JSON": ("UPDATE prior SET logprobs = '{'", {"evidence of a graph"}),
     "a prior of texts": ("""UPDATE prior SET logprobs = '{"go": "x"}'""", {"evidence of a graph"}),
     "a positive prior": ("""UPDATE prior SET logprobs = '{"go": 9.0}'""", {"evidence of a graph"}),
-    "a reward as text": ("UPDATE step SET reward = 'x', feedback = x'00'", set()),
+    "a reward as text": ("UPDATE step SET reward = 'x'", {"search", "evidence of a graph", "recall"}),
+    "feedback as bytes": ("UPDATE step SET feedback = x'00'", {"search", "evidence of a graph", "recall"}),
     "no namespace": ("DELETE FROM namespace", set(READS)),
 }
 
 
 @pytest.mark.parametrize("damage", DAMAGE)
 def test_a_damaged_row_is_named_with_its_store(tmp_path, damage):
+    """A read of damaged rows raises, or returns the answer from the rows as they were written."""
     statement, refused = DAMAGE[damage]
     with Memory.open(tmp_path / "m.db") as memory:
         memory.add(EPISODE)
     for name, read in READS.items():
+        with Memory.open(tmp_path / "m.db") as memory:
+            written = repr(read(memory))
         with Memory.open(tmp_path / "m.db") as memory:
             store = memory.session.store
             store.execute("PRAGMA foreign_keys = OFF")
             store.execute("BEGIN")
             store.execute(statement)
             try:
-                read(memory)
+                assert repr(read(memory)) == written, name
                 assert name not in refused
             except IntegrityError as error:
                 assert str(tmp_path / "m.db") in error.seen and "verify" in error.next_step
             store.execute("ROLLBACK")
+
+
+def test_a_view_at_a_new_discount_is_not_derived_from_damaged_rewards(tmp_path):
+    with Memory.open(tmp_path / "m.db") as memory:
+        memory.add(EPISODE)
+        memory.session.store.execute("UPDATE step SET feedback = 'x'")
+        with pytest.raises(IntegrityError, match="feedback is str"):
+            memory.search("a b", k=3, gamma=0.5)

@@ -75,6 +75,7 @@ class _ExperienceRow(NamedTuple):
     state: str
     action: str
     reward: float
+    feedback: float
     return_: float
     episode_id: str
     task: str
@@ -343,7 +344,7 @@ class Reader:
         """Return each visit's experience and the key of its action. Raises: IntegrityError: one is not stored."""
         found: dict[int, tuple[Experience, int]] = {}
         rows = self._store.execute_in(
-            "SELECT step.visit, state.text, action.text, reward + feedback, return_, episode.id, task, key_id "
+            "SELECT step.visit, state.text, action.text, reward, feedback, return_, episode.id, task, key_id "
             "FROM step "
             "JOIN state ON state.namespace_id = step.namespace_id AND state.id = state_id "
             "JOIN action ON action.namespace_id = step.namespace_id AND action.id = action_id "
@@ -354,8 +355,8 @@ class Reader:
             visits,
         )
         decode_columns(self._store.path, rows, _ExperienceRow)
-        for visit, state, action, reward, return_, episode_id, task, key_id in rows:
-            step = Experience(state, action, reward, return_, episode_id, visit & (MAX_STEPS - 1), task)
+        for visit, state, action, reward, feedback, return_, episode_id, task, key_id in rows:
+            step = Experience(state, action, reward + feedback, return_, episode_id, visit & (MAX_STEPS - 1), task)
             found[visit] = (step, key_id)
         if len(found) < len(visits) and not found.keys() >= set(visits):
             raise damaged(self._store.path, f"{len(set(visits) - found.keys())} live steps without a return or a text")

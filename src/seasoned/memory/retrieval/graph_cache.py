@@ -39,7 +39,7 @@ _FIRST_BUDGET = 5_000_000
 _Row = TypeVar("_Row", bound=tuple[Any, ...])
 
 _ROWS = (
-    "SELECT step.visit, step.set_id, key_id, step.reward + step.feedback, following.set_id, ending, final.set_id, "
+    "SELECT step.visit, step.set_id, key_id, step.reward, step.feedback, following.set_id, ending, final.set_id, "
     "step.prior_id, task FROM step {index} "
     "JOIN action ON action.namespace_id = step.namespace_id AND action.id = step.action_id "
     "JOIN episode ON episode.namespace_id = step.namespace_id AND ordinal = step.visit >> {bits} "
@@ -51,12 +51,13 @@ _ROWS = (
 
 
 class _Transition(NamedTuple):
-    """A live step: the distinct states before and after it, its action, its reward, its prior, its episode."""
+    """A live step: the distinct states before and after it, its action, its reward and feedback, its prior, its episode."""
 
     visit: int
     set_id: int
     key_id: int
     reward: float
+    feedback: float
     next_set_id: int | None
     ending: str
     final_set_id: int | None
@@ -321,7 +322,7 @@ class _FollowedGraph:
             self._graph.add(
                 [row.set_id for row in counted],
                 [row.key_id for row in counted],
-                [row.reward for row in counted],
+                [row.reward + row.feedback for row in counted],
                 [_next_state(row) for row in counted],
             )
         except InputError as error:

@@ -9,11 +9,12 @@ import math
 from collections import Counter, defaultdict
 from collections.abc import Collection, Iterable, Sequence
 from itertools import groupby
-from typing import Any
+from typing import Any, NamedTuple
 
 from seasoned.core import discounted_returns
 from seasoned.memory.stores.base import Cursor, Store, TableKey
 from seasoned.memory.stores.sqlite_schema import STEP_BITS
+from seasoned.memory.values.corruption import decode
 
 __all__ = ["Deriver", "Evidences", "Group", "Moves", "PlacedSteps", "View", "histogram_bin", "summed"]
 
@@ -38,6 +39,14 @@ Moves = defaultdict[int, Counter[float]]
 _EVIDENCE_BY_SET = TableKey("evidence", ("namespace_id", "view_id"), "set_id")
 _BATCH = 20_000
 _QUERY_BATCH = 64
+
+
+class _LiveStep(NamedTuple):
+    visit: int
+    reward: float
+    feedback: float
+    set_id: int
+    key_id: int
 
 
 def histogram_bin(mean: float) -> float:
@@ -76,9 +85,9 @@ class Deriver:
             self._count(view_id, changes)
 
     def fill(self, view: View) -> None:
-        """Derive a new view from all live episodes."""
+        """Derive a new view from all live episodes. Raises: IntegrityError: a stored value cannot be what was written."""
         rows = self._store.execute(
-            "SELECT visit, reward + feedback, set_id, key_id FROM step "
+            "SELECT visit, reward, feedback, set_id, key_id FROM step "
             "JOIN action ON action.namespace_id = step.namespace_id AND action.id = action_id "
             "WHERE step.namespace_id = ? AND live ORDER BY visit",
             (self._ns,),
@@ -86,9 +95,11 @@ class Deriver:
         batch: list[PlacedSteps] = []
         moved: Moves = defaultdict(Counter)
         n_steps = 0
-        for ordinal, steps in groupby(rows, key=lambda row: row[0] >> STEP_BITS):
-            taken = list(steps)
-            batch.append((ordinal, [(row[2], row[3]) for row in taken], [row[1] for row in taken]))
+        steps = decode(self._store.path, rows, _LiveStep)
+        for ordinal, of_episode in groupby(steps, key=lambda step: step.visit >> STEP_BITS):
+            taken = list(of_episode)
+            groups = [(step.set_id, step.key_id) for step in taken]
+            batch.append((ordinal, groups, [step.reward + step.feedback for step in taken]))
             n_steps += len(taken)
             if n_steps >= _BATCH:
                 self.add(batch, self.known([view], batch, new_sets=()), moved)
