@@ -202,8 +202,6 @@ SHARED_NAMES = {
     "Bools": "the array type, of the maths and of the index",
     "Floats": "the array type; types may not import core",
     "Ints": "the array type; types may not import core",
-    "Sums": "sums of returns, of an estimate and of a stored view",
-    "Table": "a table on the screen, and of a database",
     "one_line": "a text on one line, for a prompt and for the screen",
 }
 

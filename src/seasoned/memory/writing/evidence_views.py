@@ -27,10 +27,10 @@ Group = tuple[int, int]
 PlacedSteps = tuple[int, list[Group], list[float]]
 """An episode's ordinal, the group of each of its steps, and the reward of each."""
 
-Sums = tuple[int, float, float, float, int]
+StoredSums = tuple[int, float, float, float, int]
 """A row of evidence: count, weight, total, squares, and the episode ordinal to which decay is computed."""
 
-Evidences = dict[View, dict[Group, Sums]]
+Evidences = dict[View, dict[Group, StoredSums]]
 """Rows of evidence, by view."""
 
 Moves = defaultdict[int, Counter[float]]
@@ -107,9 +107,9 @@ class Deriver:
         self.add(batch, self.known([view], batch, new_sets=()), moved)
         self.count(moved)
 
-    def _gather(self, view: View, episodes: Sequence[PlacedSteps], known: dict[Group, Sums]) -> Counter[float]:
+    def _gather(self, view: View, episodes: Sequence[PlacedSteps], known: dict[Group, StoredSums]) -> Counter[float]:
         view_id, gamma, decay = view
-        sums: dict[Group, Sums] = {}
+        sums: dict[Group, StoredSums] = {}
         values: list[tuple[Any, ...]] = []
         for ordinal, placed, rewards in episodes:
             first = ordinal << STEP_BITS
@@ -157,12 +157,12 @@ class Deriver:
             moved[histogram_bin(known[set_id, key_id][2] / known[set_id, key_id][1])] -= 1
         self._count(view_id, moved)
 
-    def _evidence(self, view_id: int, set_ids: Iterable[int]) -> dict[Group, Sums]:
+    def _evidence(self, view_id: int, set_ids: Iterable[int]) -> dict[Group, StoredSums]:
         columns = "set_id, key_id, count, weight, total, squares, ordinal"
         rows = self._store.lookup(_EVIDENCE_BY_SET, columns, (self._ns, view_id), sorted(set_ids))
         return {(row[0], row[1]): tuple(row[2:]) for row in rows}
 
-    def _put(self, view_id: int, known: dict[Group, Sums], sums: dict[Group, Sums]) -> Counter[float]:
+    def _put(self, view_id: int, known: dict[Group, StoredSums], sums: dict[Group, StoredSums]) -> Counter[float]:
         """Write rows of evidence, and return the changes of the counts in the distribution of mean returns."""
         moved: Counter[float] = Counter()
         for group, new in sums.items():
@@ -261,7 +261,7 @@ class Deriver:
         return self._store.execute(sql, (self._ns, *parameters)).fetchall()
 
 
-def summed(rows: Iterable[tuple[int, float]], decay: float) -> Sums:
+def summed(rows: Iterable[tuple[int, float]], decay: float) -> StoredSums:
     """Return the evidence of (visit, return) rows, with decay computed to the last row's episode."""
     rows = list(rows)
     last = rows[-1][0] >> STEP_BITS

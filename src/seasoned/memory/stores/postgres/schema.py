@@ -22,7 +22,7 @@ __all__ = [
     "TABLES",
     "TENANT_BITS",
     "Column",
-    "Table",
+    "TableSchema",
     "citus_statements",
     "create_statements",
     "partition_statements",
@@ -70,7 +70,7 @@ class Column:
 
 
 @dataclass(frozen=True, slots=True)
-class Table:
+class TableSchema:
     """A table: its columns, its keys, its other indexes as (name, columns and condition), how full a page is made."""
 
     name: str
@@ -161,7 +161,7 @@ _LINE = Column("line", "text", "CHECK ((line IS NULL) = (ordinal >= 0))")
 # Former versions numbered pending episodes by it; the number of the transaction does now.
 _ARRIVAL_NUMBER = f"CREATE SEQUENCE {SCHEMA}.arrival_number MINVALUE {-(2**42)} MAXVALUE -1"
 
-_NOTE = Table(
+_NOTE = TableSchema(
     "note",
     _columns(
         "note",
@@ -175,8 +175,8 @@ _NOTE = Table(
     (("note_by_episode", "(namespace_id, episode_id)"), ("note_by_kind", "(namespace_id, kind, created_at, id)")),
 )
 
-TABLES: tuple[Table, ...] = (
-    Table(
+TABLES: tuple[TableSchema, ...] = (
+    TableSchema(
         "namespace",
         (
             Column("id", "integer", f"NOT NULL DEFAULT {SCHEMA}.next_namespace()"),
@@ -192,33 +192,33 @@ TABLES: tuple[Table, ...] = (
         (("tenant", "name"),),
         fill_percent=50,
     ),
-    Table(
+    TableSchema(
         "token", _columns("token", "integer integer text blob"), ("namespace_id", "id"), (("namespace_id", "digest"),)
     ),
-    Table(
+    TableSchema(
         "feature_set",
         _columns("feature_set", "integer integer blob blob integer", last_visit=_NULL),
         ("namespace_id", "id"),
         (("namespace_id", "digest"),),
         (("feature_set_by_visit", "(namespace_id, last_visit)"),),
     ),
-    Table(
+    TableSchema(
         "state",
         _columns("state", "integer integer text blob integer"),
         ("namespace_id", "id"),
         (("namespace_id", "digest"),),
     ),
-    Table(
+    TableSchema(
         "action",
         _columns("action", "integer integer text blob integer blob"),
         ("namespace_id", "id"),
         (("namespace_id", "digest"),),
         (("action_by_key", "(namespace_id, key_digest, id)"),),
     ),
-    Table(
+    TableSchema(
         "prior", _columns("prior", "integer integer text blob"), ("namespace_id", "id"), (("namespace_id", "digest"),)
     ),
-    Table(
+    TableSchema(
         "episode",
         (
             *_columns(
@@ -236,7 +236,7 @@ TABLES: tuple[Table, ...] = (
         ("namespace_id", "ordinal"),
         (("namespace_id", "id"),),
     ),
-    Table(
+    TableSchema(
         "step",
         (
             *_columns(
@@ -251,7 +251,7 @@ TABLES: tuple[Table, ...] = (
         (),
         (("step_by_set", "(namespace_id, set_id, visit) WHERE live"),),
     ),
-    Table(
+    TableSchema(
         "feedback",
         (
             *_columns(
@@ -268,32 +268,32 @@ TABLES: tuple[Table, ...] = (
         (("namespace_id", "id"),),
         (("feedback_by_visit", "(namespace_id, visit)"),),
     ),
-    Table(
+    TableSchema(
         "view",
         _columns("view", "integer integer real real"),
         ("namespace_id", "id"),
         (("namespace_id", "gamma", "decay"),),
     ),
-    Table("value", _columns("value", "integer integer integer real"), ("namespace_id", "view_id", "visit")),
-    Table(
+    TableSchema("value", _columns("value", "integer integer integer real"), ("namespace_id", "view_id", "visit")),
+    TableSchema(
         "evidence",
         _columns("evidence", "integer integer integer integer integer real real real integer"),
         ("namespace_id", "view_id", "set_id", "key_id"),
         fill_percent=80,
     ),
-    Table(
+    TableSchema(
         "distribution",
         _columns("distribution", "integer integer real integer"),
         ("namespace_id", "view_id", "mean"),
         fill_percent=50,
     ),
-    Table(
+    TableSchema(
         "quarantine",
         _columns("quarantine", "integer integer text text text real real blob", lifted_at=_NULL),
         ("namespace_id", "seq"),
         (("namespace_id", "id"),),
     ),
-    Table(
+    TableSchema(
         "copy",
         _columns("copy", "integer integer text text real", kind="NOT NULL CHECK (kind IN ('export', 'backup'))"),
         ("namespace_id", "seq"),
@@ -303,7 +303,7 @@ TABLES: tuple[Table, ...] = (
 """Every table, as it is at the latest version."""
 
 
-def _made(table: Table) -> list[str]:
+def _made(table: TableSchema) -> list[str]:
     """Return the statements that create a table with its policies."""
     return [table.create(), *table.index_statements(), *table.statistics_statements(), *table.guard_statements()]
 
