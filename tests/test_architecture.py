@@ -8,6 +8,7 @@ import re
 import sys
 from collections import defaultdict
 from dataclasses import dataclass
+from fnmatch import fnmatch
 from pathlib import Path
 from typing import Literal
 
@@ -16,6 +17,7 @@ import pytest
 import seasoned
 
 ROOT = Path(seasoned.__file__).parent
+CONTRIBUTING = Path(__file__).parents[1] / "CONTRIBUTING.md"
 MAX_LINES = 600
 MAX_FILES = 16  # in one folder, without `__init__`
 DYNAMIC = {"import_module", "__import__", "load_extra"}
@@ -385,6 +387,32 @@ def test_modules_have_no_import_cycle():
         graphlib.TopologicalSorter(graph).prepare()
     except graphlib.CycleError as error:
         pytest.fail(" imports ".join(reversed(error.args[1])))
+
+
+def documented_law(page):
+    """Read CONTRIBUTING.md's table of packages: `name` cells, rules of names, *the floor*, *all above*, *each other*."""
+    [floor] = re.findall(r"\*The floor\* is ((?:`\w+`\s*)+)", page)
+    law = {}
+    for row in re.findall(r"^\| (`.*) \|$", page.partition("## The packages")[2].partition("\n## ")[0], re.M):
+        cells = row.split(" | ")
+        packages, (given, _, excluded) = re.findall(r"`(\w+)`", cells[0]), cells[-1].partition(" but ")
+        rest = re.sub(r"the floor|all above|each other|nothing|`\w+`|[ ,]", "", given)
+        assert not rest, f"the test cannot read {rest!r} in the row of {packages}"
+        names = set(re.findall(r"`(\w+)`", given))
+        names |= set(re.findall(r"`(\w+)`", floor)) if "the floor" in given else set()
+        names |= set(law) if "all above" in given else set()
+        names |= set(packages) if "each other" in given else set()
+        patterns = re.findall(r"`([\w*]+)`", excluded)
+        names = {name for name in names if not any(fnmatch(name, pattern) for pattern in patterns)}
+        law |= {package: names - {package} for package in packages}
+    return law
+
+
+def test_contributing_documents_the_law_of_imports():
+    page = CONTRIBUTING.read_text(encoding="utf-8")
+    assert documented_law(page) == {package: allowed - {package} for package, allowed in MAY_IMPORT.items()}
+    [with_rooms] = re.findall(r"The packages ((?:`\w+`[, and\s]*)+)have rooms", page)
+    assert set(re.findall(r"`(\w+)`", with_rooms)) == set(ROOMS)
 
 
 # ------------------------------------------------------------------------------- what it costs to import
