@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
+import argparse
 import ast
 import re
-import sys
 from collections import Counter, defaultdict
 from pathlib import Path
 
@@ -116,6 +116,7 @@ def measure(checkout):
     files = Counter(path.parent for path in trees if path.stem not in {"__init__", "__main__"})
     clauses = sum(bool(CLAUSE.search(one)) for one in sentences)
     largest = max(signatures, key=lambda key: signatures[key])
+    tests = [path.read_text(encoding="utf-8") for path in (checkout / "tests").rglob("*.py")]
     return {
         "files": len(trees),
         "lines": sum(text.count("\n") for text in texts.values()),
@@ -131,7 +132,7 @@ def measure(checkout):
         "public names defined in several files": sum(len(where) > 1 for where in defined.values()),
         "import cycles, any kind": len(cycles_of(graph)),
         "largest signature": f"{signatures[largest]} ({largest.rpartition(':')[2]})",
-        "formatter switched off": sum(text.count("# fmt:") for text in texts.values()),
+        "formatter switched off, in source and tests": sum(text.count("# fmt:") for text in (*texts.values(), *tests)),
         "`if ...: raise` blocks": raises,
         "module docstrings that open with What/How/...": opens,
         "docstring sentences with a what/who clause": f"{clauses} of {len(sentences)}",
@@ -139,8 +140,9 @@ def measure(checkout):
 
 
 def main():
-    checkouts = [Path(argument) for argument in sys.argv[1:]] or [Path(__file__).parents[1]]
-    found = [measure(checkout) for checkout in checkouts]
+    parser = argparse.ArgumentParser(description=__doc__)
+    parser.add_argument("checkouts", nargs="*", type=Path, metavar="CHECKOUT", help="default: this one")
+    found = [measure(checkout) for checkout in parser.parse_args().checkouts or [Path(__file__).parents[1]]]
     for name in found[0]:
         print(f"{name:<46}", *(f"{one[name]!s:>32}" for one in found))
 
