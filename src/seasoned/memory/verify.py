@@ -165,10 +165,10 @@ class _Check:
     def __init__(self, path: str) -> None:
         self._path = path
 
-    def __call__(self, holds: bool, what: str) -> None:
+    def __call__(self, holds: bool, message: str) -> None:
         if not holds:
             raise IntegrityError(
-                f"{self._path}: {what}",
+                f"{self._path}: {message}",
                 "what is derived must equal what it is derived from",
                 "Restore a backup, or export the episodes and import them into a new store.",
             )
@@ -219,7 +219,7 @@ def verify(store: Store, namespace_id: int, name: str, features: Callable[[str],
         n_steps += len(episode.steps)
         steps_of[str(episode.id)] = len(episode.steps)
         counted = lengths.pop(ordinal, None)
-        check(counted == len(episode.steps), f"episode {episode.id!r} counts {counted} steps")
+        check(counted == len(episode.steps), f"episode {episode.id!r} has {len(episode.steps)} steps and a step count of {counted}")
         running.update(content + repr(created_at).encode())
         if ordinal < 0:
             n_waiting += 1
@@ -231,7 +231,7 @@ def verify(store: Store, namespace_id: int, name: str, features: Callable[[str],
         live[ordinal] = episode.ending != "aborted" and not excluded
         check(ordinal > last, f"episode {episode.id!r} has ordinal {ordinal} after {last}")
         last = ordinal
-    check(not lengths, f"{len(lengths)} episodes have numbers that none can have")
+    check(not lengths, f"{len(lengths)} episodes have an invalid ordinal")
     n_events = 0
     for mark in _check_events(check, rows, reader, active):
         n_events += 1
@@ -273,10 +273,10 @@ def _check_events(check: _Check, rows: _Rows, reader: Reader, active: Exclusions
     live_events = rows(_Live, "SELECT live FROM feedback WHERE namespace_id = ? ORDER BY seq")
     check(len(live_events) == len(events), f"{len(live_events) - len(events)} feedback events refer to no episode")
     broken_events = reader.broken_supersessions()
-    check(not broken_events, f"feedback {broken_events[:1]} is superseded by an event that does not fit")
+    check(not broken_events, f"feedback {broken_events[:1]} is marked as superseded without a later event of its kind, source, author and step")
     for (content, event), (is_live,) in zip(events, live_events, strict=True):
         counts = event.revoked_at is None and not active.covers_event(event.source, event.created_at)
-        check(is_live == int(counts), f"feedback {event.id!r} counts where it should not, or does not where it should")
+        check(is_live == int(counts), f"feedback {event.id!r} has live = {is_live}, expected {int(counts)}")
         check(event.digest() == content, f"feedback {event.id!r} differs from its hash")
         yield content + repr((event.revoked_at, event.superseded_by)).encode()
 
@@ -286,7 +286,7 @@ def _check_notes(check: _Check, store: Store, namespace_id: int, steps_of: dict[
     for content, note in read_notes(store, namespace_id):
         check(note_digest(note) == content, f"note {note.id!r} differs from its hash")
         there = note.episode_id in steps_of and (note.step is None or note.step < steps_of[note.episode_id])
-        check(there, f"note {note.id!r} is about an episode or a step that is not there")
+        check(there, f"note {note.id!r} refers to an episode or a step that is not stored")
         if note.kind in FEEDBACK_KINDS:
             with decoding(store.path):
                 check_feedback_note(note)
@@ -314,14 +314,14 @@ def _check_steps(check: _Check, rows: _Rows, n_steps: int, live: dict[int, bool]
             feedback == math.fsum(given[visit]),
             f"{where} carries feedback {feedback}, its events add up to {math.fsum(given[visit])}",
         )
-        check(visit >> STEP_BITS in live, f"{where} is of no episode")
-        check(is_live == int(live[visit >> STEP_BITS]), f"{where} is live where its episode is not")
+        check(visit >> STEP_BITS in live, f"{where} belongs to no episode")
+        check(is_live == int(live[visit >> STEP_BITS]), f"{where} and its episode differ in `live`")
         if is_live:
             last[set_id] = max(last.get(set_id, -1), visit)
     last_visits = rows(
         _LastVisit, "SELECT id, last_visit FROM feature_set WHERE namespace_id = ? AND last_visit IS NOT NULL"
     )
-    check(dict(last_visits) == last, "a distinct state's last visit is not the latest step there")
+    check(dict(last_visits) == last, "the last visit of a distinct state is not its latest live step")
 
 
 def _check_texts(check: _Check, rows: _Rows, features: Callable[[str], frozenset[str]]) -> tuple[int, int]:
@@ -352,7 +352,7 @@ def _check_texts(check: _Check, rows: _Rows, features: Callable[[str], frozenset
     for id_, text, key in rows(_KeyedText, "SELECT id, logprobs, digest FROM prior WHERE namespace_id = ?"):
         check(text_digest(text) == key, f"prior {id_} differs from its key")
     used = {token for members in sets.values() for token in members}
-    check(used == set(tokens.values()), "a token is in no feature set, or a feature set holds one that is not there")
+    check(used == set(tokens.values()), "a token belongs to no feature set, or a feature set has a token that is not stored")
     return len(states), len(sets)
 
 
@@ -369,10 +369,10 @@ def _check_references(check: _Check, rows: _Rows) -> None:
     ):
         there = ids(f"SELECT id FROM {table} WHERE namespace_id = ?")
         meant = ids(f"SELECT DISTINCT {column} FROM step WHERE namespace_id = ?") | more
-        check(meant <= there, f"a step or an episode refers to a {table} that is not there")
-        check(there <= meant, f"a {table} is there that nothing refers to")
+        check(meant <= there, f"a step or an episode refers to a {table} that is not stored")
+        check(there <= meant, f"a {table} has no step and no episode that refers to it")
     sets = ids("SELECT id FROM feature_set WHERE namespace_id = ?")
-    check(sets == ids("SELECT DISTINCT set_id FROM state WHERE namespace_id = ?"), "a feature set is of no state")
+    check(sets == ids("SELECT DISTINCT set_id FROM state WHERE namespace_id = ?"), "a feature set belongs to no state, or a state to no feature set")
 
 
 def _check_counters(check: _Check, rows: _Rows) -> None:
@@ -383,7 +383,7 @@ def _check_counters(check: _Check, rows: _Rows) -> None:
         gone: dict[str, int] = dict(json.loads(removed))
         decode_ints(rows.path, "a count of removed records", [(value,) for value in gone.values()])
         right = removed == canonical_json(gone) and gone.keys() <= {*COUNTERS, "notes"}
-    check(right, f"the namespace counts {removed} as removed")
+    check(right, f"the namespace has invalid counts of removed records: {removed}")
     numbered = (
         ("episode", "ordinal"),
         ("state", "id"),
@@ -404,7 +404,7 @@ def _check_counters(check: _Check, rows: _Rows) -> None:
         )
         check(lowest >= 1 and highest <= count, f"{name} are numbered {lowest} to {highest}, expected 1 to {count}")
         left = count - gone.get(name, 0)
-        check(there == left, f"{there} {name} are stored; {count} were numbered and {gone.get(name, 0)} taken away")
+        check(there == left, f"{there} {name} are stored; {count} were numbered and {gone.get(name, 0)} removed")
     [(there,)] = rows.raw(
         "SELECT count(*) FROM note JOIN episode ON episode.namespace_id = note.namespace_id "
         "AND episode.id = note.episode_id WHERE note.namespace_id = ? AND ordinal >= 0"
@@ -450,8 +450,8 @@ def _check_views(check: _Check, rows: _Rows) -> int:
         }
         binned = Counter(histogram_bin(row[2] / row[1]) for row in evidence.values() if row[1])
         means = rows(_Mean, "SELECT mean, count FROM distribution WHERE namespace_id = ? AND view_id = ?", view_id)
-        check(dict(means) == binned, f"{name} counts its mean returns differently")
-        check(evidence.keys() == groups.keys(), f"{name} holds evidence for other actions than were taken")
+        check(dict(means) == binned, f"{name} has other counts of mean returns than its evidence")
+        check(evidence.keys() == groups.keys(), f"{name} has evidence for other actions than its steps")
         for key, group in groups.items():
             count, weight, total, squares, ordinal = evidence[key]
             again = summed(group, decay)

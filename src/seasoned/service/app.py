@@ -206,7 +206,7 @@ def _unknown(fastapi: Any) -> Any:
 
     async def unknown(request: Any, error: Any) -> Any:
         seen = f"{request.method} {request.url.path[:200]}"
-        not_found = NotFoundError(seen, "the service has no such address", "See /openapi.json.")
+        not_found = NotFoundError(seen, "a request needs a path and a method of the service", "See /openapi.json.")
         response = error_response(not_found, error.status_code, dict(error.headers or {}))
         return fastapi.Response(response.body(), response.status, response.headers, "application/json")
 

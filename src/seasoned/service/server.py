@@ -28,7 +28,7 @@ def listen(host: str, port: int, *, secured: bool) -> socket.socket:
         secured: whether requests need a token.
 
     Raises:
-        ConfigError: there is no such address, other machines could reach it without a token, or the port is taken.
+        ConfigError: the host has no such address, other machines could reach it without a token, or the port is taken.
 
     Example:
         >>> with listen("127.0.0.1", 0, secured=False) as listening:

@@ -336,7 +336,7 @@ def test_hostile_texts_are_stored_unchanged(memory):
 
 DAMAGE = {
     "UPDATE note SET body = '{}'": "differs from its hash",
-    "UPDATE note SET body = '{'": "rows that make no sense",
+    "UPDATE note SET body = '{'": "damaged rows",
     "UPDATE note SET kind = 'reasoning'": "differs from its hash",
     "UPDATE note SET step = 7": "differs from its hash",
     "DELETE FROM note": "0 notes are stored; 1 were counted",

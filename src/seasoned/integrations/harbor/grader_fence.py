@@ -66,7 +66,7 @@ def grader_path(command: str, cwd: str | None = None) -> str | None:
         return next(iter(values)) if len(values) == 1 else match[0]
 
     plain = _CALLED.sub(r"; cd \1;", _VARIABLE.sub(value_of, plain))
-    # Read twice: what stands inside `$(...)` is a command too, and what comes of it is any name.
+    # The command is checked twice: with the content of `$(...)` as a command of its own, and its output as any name.
     for text in dict.fromkeys((plain, _opened(plain))):
         for places, words, walks in _pieces(text, shell_path(cwd)):
             for place in (resolve_path(place, word) for word in words for place in places):

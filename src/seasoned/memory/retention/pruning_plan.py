@@ -122,8 +122,8 @@ def plan_pruning(store: Store, namespace_id: int, budget: Budget, *, now: float)
     episode with the least mean worth of its steps. A step at a distinct state with N visits, where its action was taken
     n times, is worth `N / ((n - 1 + kappa) (n + kappa)) * 0.5^(2 age / E)`: the frequency of the state, times the
     step's reduction of the variance of its action's shrunken mean (kappa = 1), halved each time half of the E episodes
-    are newer. So states with one visit and actions with many other steps go first, old episodes before new ones. The
-    worth of the remaining steps rises as others go, so the last step with an action at a well-visited state is kept.
+    are newer. So states with one visit and actions with many other steps go first, old episodes before new ones. Each
+    removal raises the worth of the remaining steps, so the last step with an action at a well-visited state is kept.
 
     The answers from feedback on an episode are removed with it: without their feedback nobody could revoke them.
 
@@ -198,7 +198,7 @@ def _load(store: Store, namespace_id: int) -> dict[int, _Episode]:
     ).fetchall()
     for visit, state_id, set_id, key_id, live in decode(store.path, rows, _StepRow):
         if (ordinal := visit >> STEP_BITS) not in episodes:
-            raise damaged(store.path, f"a step of the episode number {ordinal}, which is not there")
+            raise damaged(store.path, f"a step of the episode number {ordinal}, which is not stored")
         one = episodes[ordinal]
         one.groups.append((set_id, key_id))
         one.bytes += STEP_BYTES
@@ -251,7 +251,7 @@ def _least_valuable(episodes: dict[int, _Episode]) -> Iterator[tuple[int, str]]:
     while queue:
         _, ordinal = heapq.heappop(queue)
         now_worth = worth(ordinal)
-        # Worth only rises as others go: the queued worth is a lower bound.
+        # A removal never lowers the worth of another episode: the queued worth is a lower bound.
         if queue and (now_worth, ordinal) > queue[0]:
             heapq.heappush(queue, (now_worth, ordinal))
             continue

@@ -337,7 +337,7 @@ class _FollowedGraph:
             with decoding(self._store.path):
                 policies[row.id] = _policy(check_logprobs("prior", json.loads(row.logprobs)))
         if len(policies) < len(ids):
-            raise damaged(self._store.path, f"{len(ids) - len(policies)} priors that are not there")
+            raise damaged(self._store.path, f"{len(ids) - len(policies)} priors that are not stored")
         digest_of = {text: text_digest(text) for policy in policies.values() for text in policy}
         sql = (
             "SELECT key_digest, key_id FROM action INDEXED BY action_by_key "

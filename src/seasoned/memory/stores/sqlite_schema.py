@@ -5,7 +5,7 @@ token, feature_set, view, value, evidence, distribution, `step.feedback`, `step.
 exports and backups that were made, so that an erasure can name them.
 
 Every table is keyed by namespace first. `ordinal` numbers a namespace's episodes in commit order, with gaps where some
-were taken away; `visit` is `ordinal << 20 | step`, so that a larger visit is a more recent step. In `namespace`,
+were removed; `visit` is `ordinal << 20 | step`, so that a larger visit is a more recent step. In `namespace`,
 `episodes` to `copies` are the last numbers of each kind, and `removed` counts the deleted rows of each; notes are
 counted alike (`notes`), when their episode has its number, but have none themselves; `revision`
 moves with every commit, `epoch` with every deletion or change of rows that a reader may have indexed.

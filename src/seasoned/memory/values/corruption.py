@@ -102,7 +102,7 @@ def decode_texts(path: str, name: str, rows: Sequence[Any]) -> list[str]:
 def damaged(path: str, seen: str) -> IntegrityError:
     """Return the error for rows that were not written like this."""
     return IntegrityError(
-        f"{path}: rows that make no sense ({seen[:200]})",
+        f"{path}: damaged rows ({seen[:200]})",
         "what is stored must be readable as it was written",
         "Run `seasoned memory verify`; restore a backup, or export what can still be read.",
     )
