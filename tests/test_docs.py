@@ -25,7 +25,7 @@ DOCS = ROOT / "docs"
 PAGES = sorted([*ROOT.glob("*.md"), *DOCS.rglob("*.md")])
 WRITTEN = [page for page in PAGES if page.parent != DOCS / "reference"]
 FENCE = re.compile(r"^```(?P<language>\w*)(?P<marks>[^\n]*)\n(?P<body>.*?)^```[ \t]*$", re.MULTILINE | re.DOTALL)
-LINK = re.compile(r"!?\[[^\]\n]*\]\((?P<target>[^)\s]+)\)")
+LINK = re.compile(r"(?:!?\[[^\]\n]*\]\(|<img src=\")(?P<target>[^)\"\s]+)[)\"]")
 MODULES = sorted(
     info.name
     for info in pkgutil.walk_packages(seasoned.__path__, "seasoned.")
