@@ -1,4 +1,4 @@
-"""Backup, restore and compaction of whole stores: of one instant, verified, atomic."""
+"""Backup, restore and compaction of stores: of one instant, verified, atomic."""
 
 from __future__ import annotations
 

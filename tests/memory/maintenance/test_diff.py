@@ -179,7 +179,7 @@ def test_equal_if_and_only_if_the_hashes_are(shared, in_a, in_b):
         assert diff(a, a).equal
 
 
-# ------------------------------------------------------------------------------- whole stores
+# ------------------------------------------------------------------------------- stores of several namespaces
 
 
 @pytest.fixture

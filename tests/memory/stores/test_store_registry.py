@@ -8,7 +8,7 @@ import pytest
 from click.testing import CliRunner
 
 from seasoned import Memory
-from seasoned.cli.memory.whole_store import migrate
+from seasoned.cli.memory.maintenance import migrate
 from seasoned.errors import InputError
 from seasoned.memory.maintenance.backup import restore
 from seasoned.memory.stores.base import MigrationReport

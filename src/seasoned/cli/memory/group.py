@@ -41,13 +41,13 @@ HEADINGS = {
         "erase": "retention:erase",
     },
     "Transfer": {"export": "transfer:export", "import": "transfer:import_", "import-harbor": "transfer:import_harbor"},
-    "Whole stores": {
-        "backup": "whole_store:backup",
-        "restore": "whole_store:restore",
-        "diff": "whole_store:diff",
-        "merge": "whole_store:merge",
-        "compact": "whole_store:compact",
-        "migrate": "whole_store:migrate",
+    "Maintenance": {
+        "backup": "maintenance:backup",
+        "restore": "maintenance:restore",
+        "diff": "maintenance:diff",
+        "merge": "maintenance:merge",
+        "compact": "maintenance:compact",
+        "migrate": "maintenance:migrate",
     },
     "Forks": {"fork": "forks:fork", "promote": "forks:promote", "roll-back": "forks:roll_back"},
 }

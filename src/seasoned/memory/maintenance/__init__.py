@@ -1,1 +1,1 @@
-"""Maintenance of whole stores: backup, diff, compaction."""
+"""Maintenance of stores: backup, diff, compaction."""

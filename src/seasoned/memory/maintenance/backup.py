@@ -1,4 +1,4 @@
-"""Backup and restore of whole stores: atomic, verified, and possible during writes."""
+"""Backup and restore of stores: atomic, verified, and possible during writes."""
 
 from __future__ import annotations
 

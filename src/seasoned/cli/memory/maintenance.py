@@ -1,4 +1,4 @@
-"""`seasoned memory backup`, `restore`, `diff`, `merge`, `compact` and `migrate`: operations on whole stores."""
+"""`seasoned memory backup`, `restore`, `diff`, `merge`, `compact` and `migrate`: maintenance of stores."""
 
 from __future__ import annotations
 
