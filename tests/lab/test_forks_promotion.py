@@ -88,7 +88,7 @@ def test_refused_roll_back_advises_to_erase_before_restoring(live, better):
     with pytest.raises(StoreError) as refused:
         roll_back(live)
     advice = refused.value.next_step
-    assert "still holds what was erased" in advice
+    assert "still has content that was erased" in advice
     first, then = advice.index(f"seasoned memory erase {retired} --subject"), advice.index("seasoned memory restore")
     assert first < then
     assert advice.endswith(f"restore {retired} {live} --overwrite.")
@@ -172,7 +172,7 @@ def test_fork_of_a_memory_that_lost_or_changed_content_is_refused(live, tmp_path
             "supersede": lambda: memory.feedback("good", 2.0),
         }[change]()
     before = ids(live)
-    with pytest.raises(StoreError, match=r"changed what it held.*Fork again"):
+    with pytest.raises(StoreError, match=r"changed its content.*Fork again"):
         promote(made, None, force="a test")
     assert ids(live) == before
     assert not [*tmp_path.glob(".promoting-*"), *tmp_path.glob("*.retired-*")]

@@ -95,7 +95,7 @@ class Rule:
             raise InputError(
                 f"rule {self.name!r} returned {excerpt(applies)} at step {context.index}",
                 "a rule's function must return a bool",
-                "Wrap what it returns in bool(...).",
+                "Wrap its return value in bool(...).",
             )
         return applies
 

@@ -340,7 +340,7 @@ class Memory:
         for _, _, _, episode in self.session.read(lambda: list(self.session.reader.episodes(id_=episode_id))):
             return episode
         raise NotFoundError(
-            f"episode {excerpt(episode_id)}", "it is not in this namespace", "List what is: memory.episodes()."
+            f"episode {excerpt(episode_id)}", "it is not in this namespace", "List the stored ones: memory.episodes()."
         )
 
     def episodes(self, *, task: str | None = None, last: int | None = None) -> list[Episode]:

@@ -55,7 +55,7 @@ class Session:
     # ------------------------------------------------------------------------------------------ reading and writing
 
     def read(self, query: Callable[[], Answer]) -> Answer:
-        """Return what `query` returns, run inside one snapshot.
+        """Return the result of `query`, run inside one snapshot.
 
         Pending episodes are derived first, if the lock and the rights allow it.
         """
@@ -68,7 +68,7 @@ class Session:
         return self.store.retrying(attempt)
 
     def write(self, change: Callable[[], Answer], *, dry_run: bool = False) -> Answer:
-        """Return what `change` returns, run inside one transaction. Pending episodes are derived first.
+        """Return the result of `change`, run inside one transaction. Pending episodes are derived first.
 
         It may run twice: a lost connection can hide that the first attempt was committed. So `change` uses ids and
         times that were fixed before. A dry run is rolled back.

@@ -169,7 +169,7 @@ class _Check:
         if not holds:
             raise IntegrityError(
                 f"{self._path}: {message}",
-                "what is derived must equal what it is derived from",
+                "the derived rows must follow from the raw rows",
                 "Restore a backup, or export the episodes and import them into a new store.",
             )
 
@@ -178,7 +178,7 @@ class _Rows:
     """Decoded rows of one namespace.
 
     Raises:
-        IntegrityError: by every method, where a stored value cannot be what was written.
+        IntegrityError: by every method, where a stored value is damaged.
     """
 
     def __init__(self, store: Store, namespace_id: int) -> None:
@@ -219,7 +219,10 @@ def verify(store: Store, namespace_id: int, name: str, features: Callable[[str],
         n_steps += len(episode.steps)
         steps_of[str(episode.id)] = len(episode.steps)
         counted = lengths.pop(ordinal, None)
-        check(counted == len(episode.steps), f"episode {episode.id!r} has {len(episode.steps)} steps and a step count of {counted}")
+        check(
+            counted == len(episode.steps),
+            f"episode {episode.id!r} has {len(episode.steps)} steps and a step count of {counted}",
+        )
         running.update(content + repr(created_at).encode())
         if ordinal < 0:
             n_waiting += 1
@@ -273,7 +276,10 @@ def _check_events(check: _Check, rows: _Rows, reader: Reader, active: Exclusions
     live_events = rows(_Live, "SELECT live FROM feedback WHERE namespace_id = ? ORDER BY seq")
     check(len(live_events) == len(events), f"{len(live_events) - len(events)} feedback events refer to no episode")
     broken_events = reader.broken_supersessions()
-    check(not broken_events, f"feedback {broken_events[:1]} is marked as superseded without a later event of its kind, source, author and step")
+    check(
+        not broken_events,
+        f"feedback {broken_events[:1]} is superseded without a later event of its kind, source, author and step",
+    )
     for (content, event), (is_live,) in zip(events, live_events, strict=True):
         counts = event.revoked_at is None and not active.covers_event(event.source, event.created_at)
         check(is_live == int(counts), f"feedback {event.id!r} has live = {is_live}, expected {int(counts)}")
@@ -352,7 +358,10 @@ def _check_texts(check: _Check, rows: _Rows, features: Callable[[str], frozenset
     for id_, text, key in rows(_KeyedText, "SELECT id, logprobs, digest FROM prior WHERE namespace_id = ?"):
         check(text_digest(text) == key, f"prior {id_} differs from its key")
     used = {token for members in sets.values() for token in members}
-    check(used == set(tokens.values()), "a token belongs to no feature set, or a feature set has a token that is not stored")
+    check(
+        used == set(tokens.values()),
+        "a token belongs to no feature set, or a feature set has a token that is not stored",
+    )
     return len(states), len(sets)
 
 
@@ -372,7 +381,10 @@ def _check_references(check: _Check, rows: _Rows) -> None:
         check(meant <= there, f"a step or an episode refers to a {table} that is not stored")
         check(there <= meant, f"a {table} has no step and no episode that refers to it")
     sets = ids("SELECT id FROM feature_set WHERE namespace_id = ?")
-    check(sets == ids("SELECT DISTINCT set_id FROM state WHERE namespace_id = ?"), "a feature set belongs to no state, or a state to no feature set")
+    check(
+        sets == ids("SELECT DISTINCT set_id FROM state WHERE namespace_id = ?"),
+        "a feature set belongs to no state, or a state to no feature set",
+    )
 
 
 def _check_counters(check: _Check, rows: _Rows) -> None:

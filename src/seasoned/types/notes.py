@@ -126,7 +126,7 @@ def _plain(value: Any, path: tuple[str | int, ...], depth: int) -> Any:
         return {_encodable(key, path): _plain(one, (*path, key), depth + 1) for key, one in value.items()}
     if isinstance(value, Sequence) and not isinstance(value, bytes | bytearray | memoryview):
         return [_plain(one, (*path, index), depth + 1) for index, one in enumerate(value)]
-    raise InputError(f"{_at(path)} = {excerpt(value)}", "a note's body holds what JSON can hold", "Convert it first.")
+    raise InputError(f"{_at(path)} = {excerpt(value)}", "a note's body holds JSON values only", "Convert it first.")
 
 
 def _at(path: tuple[str | int, ...]) -> str:

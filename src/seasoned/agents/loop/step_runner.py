@@ -125,7 +125,7 @@ class StepRunner:
         raise EnvError(
             f"{self.environment.name}: no admissible actions, admissible = None",
             "a reader needs named actions, or names them with its `propose`",
-            "Name the actions, or pass a VotesReader with a rule for what is an action.",
+            "Name the actions, or pass a VotesReader with a rule that recognises an action.",
         )
 
     async def read(

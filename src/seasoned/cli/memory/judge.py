@@ -40,7 +40,11 @@ __all__ = ["judge"]
 @click.option("--hide-outcome", is_flag=True, help="Hide the score and the ending from the judge.")
 @click.option("--rubric", metavar="TEXT", help="The criteria, in your own words.")
 @click.option("--episode", multiple=True, metavar="ID", help="Judge only this episode; repeatable.")
-@click.option("--again", is_flag=True, help="Judge again what this source has judged; new scores replace the old ones.")
+@click.option(
+    "--again",
+    is_flag=True,
+    help="Judge the episodes again that this source has judged; new scores replace the old ones.",
+)
 @click.option("--chunk-steps", default=10, show_default=True, metavar="N", help="At most this many steps in one call.")
 @click.option(
     "--text-chars", default=1000, show_default=True, metavar="N", help="At most this many characters of a state."

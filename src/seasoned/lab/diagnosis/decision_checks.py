@@ -128,7 +128,7 @@ class DecisionLog:
 
 _NO_CANDIDATE = "none of the candidates was ever taken"
 _ONE_ACTION = "only one of them was taken"
-_EQUAL_RETURNS = "what followed was all equal"
+_EQUAL_RETURNS = "their returns were all equal"
 _OTHER = "another reason"
 
 _ADVICE = {

@@ -20,7 +20,7 @@ from seasoned.types import Decision, normalize_action
 __all__ = ["BUCKETS", "AuditedGroup", "Favorite", "Flip", "FlipAudit", "FlipCounter", "FlipOutcome", "audit"]
 
 Favorite = Literal["memory", "base", "other"]
-"""Whose likeliest action was executed: the one with memory, the model's own, or neither."""
+"""The side whose likeliest action was executed: with memory, the model alone, or neither."""
 
 BUCKETS: tuple[tuple[int, int | None], ...] = ((0, 0), (1, 2), (3, 9), (10, 29), (30, 99), (100, None))
 """Ranges of the number of neighbours (stored steps), both ends included."""
@@ -37,7 +37,7 @@ class Flip:
         base_action: the model's likeliest action.
         memory_action: the likeliest action with memory.
         taken_action: the executed action.
-        took: whose likeliest action was executed.
+        took: the side whose likeliest action was executed.
         n_neighbors: number of stored steps in the evidence.
         advantage: of memory's action over the model's, per unit of beta.
         kl_nats: divergence of the whole decision from the model.

@@ -106,7 +106,7 @@ def check_recurrence(states: EncodedStates, encoder: StateEncoder) -> CheckResul
     if volatile:
         seen += f"; in one episode only: {', '.join(volatile)}"
         numbers["volatile"] = ", ".join(volatile)
-    advice = "Describe a state by what a decision depends on: a template (seasoned.states.TemplateEncoder)"
+    advice = "Describe a state by the facts that a decision depends on: a template (seasoned.states.TemplateEncoder)"
     helpful = _helpful_masks(states, encoder)
     if helpful is not None:
         masks, masked = helpful
@@ -238,7 +238,7 @@ def check_distinctness(states: EncodedStates, threshold: float) -> CheckResult:
             f"no state covers {_LONG_EPISODE} steps or more, and over half of an episode's, in over "
             f"{_MAX_DOMINATED:.0%} of the episodes of {_LONG_EPISODE} steps or more",
             "Steps at one state share all evidence. Put the difference into the state: fewer or narrower masks, a "
-            "template that keeps what a decision depends on (docs/how-to/states.md), or the latest actions "
+            "template that keeps the facts that a decision depends on (docs/how-to/states.md), or the latest actions "
             "(seasoned.states.with_recent_actions).",
             numbers,
         )
@@ -276,8 +276,8 @@ def check_speed(memory: Memory, states: EncodedStates, *, k: int, threshold: flo
         "size of states",
         f"a state has {median:.0f} features (median of {counted(len(sizes), 'step')}), {max(sizes)} at most",
         rule=f"the median is at most {_MAX_FEATURES}",
-        next_step="Store only what a decision depends on (the open dialog, not the whole page), or describe states by "
-        "a template (docs/how-to/states.md).",
+        next_step="Store only the facts that a decision depends on (the open dialog, not the whole page), or describe "
+        "states by a template (docs/how-to/states.md).",
         numbers={"median_features": median, "largest": max(sizes)},
     )
     queries = [text for episode in reversed(states.texts) for text in reversed(episode)][:_QUERIES]
@@ -301,6 +301,6 @@ def query_speed(query_s: Sequence[float], distinct_states: int) -> CheckResult:
         f"{1000 * median:.2f} ms (median), {1000 * slow:.2f} ms at the 90th percentile of {len(query_s)} queries",
         rule=f"the median is at most {1000 * _MAX_QUERY_S:g} ms",
         next_step=f"{distinct_states} distinct states are searched: install the compiled index (pip install "
-        "'seasoned[fast]'), mask what changes from visit to visit, or prune (docs/how-to/retention.md).",
+        "'seasoned[fast]'), mask the parts that change from visit to visit, or prune (docs/how-to/retention.md).",
         numbers={"queries": len(query_s), "p50_s": median, "p90_s": slow, "distinct_states": distinct_states},
     )

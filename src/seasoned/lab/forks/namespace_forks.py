@@ -90,8 +90,8 @@ def carry_late(
     end()
     if not carried.complete:
         raise StoreError(
-            f"namespace {retired!r} changed what it held while it was replaced",
-            "a promotion carries what was added meanwhile, not what was revoked or changed",
+            f"namespace {retired!r} changed its content while it was replaced",
+            "a promotion carries the additions made meanwhile, not the revocations and changes",
             f"The promotion took place. Compare the two with `seasoned memory diff`, and mend {namespace!r}.",
         )
     return carried.n_episodes

@@ -141,11 +141,11 @@ def _by_hand(entry: Mapping[str, Any]) -> str:
     if not is_file(entry["live"]):
         name = entry["retired_namespace"]
         return (
-            f"Namespace {name!r} still holds what was erased or revoked since: erase there first "
+            f"Namespace {name!r} still has content that was erased or revoked since: erase there first "
             f"(seasoned memory erase --namespace {name} --subject NAME), then go on with that namespace."
         )
     return (
-        f"{path} still holds what was erased or revoked since: erase there first (seasoned memory erase {path} "
+        f"{path} still has content that was erased or revoked since: erase there first (seasoned memory erase {path} "
         f"--subject NAME), then put it back: seasoned memory restore {path} {entry['live']} --overwrite."
     )
 

@@ -80,7 +80,7 @@ def added_lines(memory: Memory, base: Snapshot, lines: Iterable[str] | None = No
     now = exported_lines(memory) if lines is None else list(lines)
     if not contains(snapshot_of(now), base):
         raise StoreError(
-            f"namespace {memory.namespace!r} changed what it held when it was forked",
+            f"namespace {memory.namespace!r} changed its content while it was forked",
             "a fork follows additions, not content that was erased, pruned, superseded, revoked or lifted",
             "Fork again, and make the changes there.",
         )

@@ -111,7 +111,7 @@ def backup(
     _refuse_same(place, target)
     _check_store(place)
     with whole_file(target, overwrite=overwrite, mode=stat.S_IMODE(place.stat().st_mode)) as partial:
-        _copy(place, partial, "Restore a backup, or export what `sqlite3 .recover` saves.")
+        _copy(place, partial, "Restore a backup, or export the rows that `sqlite3 .recover` saves.")
         return _finish(partial, str(place), source, target, encoder, note=True)
 
 
@@ -170,7 +170,7 @@ def _restore_to_server(place: Path, url: str, overwrite: bool, encoder: StateEnc
         raise InputError(
             f"{shown} has namespaces {', '.join(map(repr, known[:10]))}",
             "a backup must be restored into an empty database",
-            "To add what is missing: seasoned memory merge.",
+            "To add the missing records: seasoned memory merge.",
         )
     _check_whole(place, "Use another backup.")
     hashes = _hashes(place, encoder)

@@ -32,7 +32,7 @@ class Transfer:
         return json_lines.export_lines(self._session.store, self._session.reader, header)
 
     def import_lines(self, lines: Iterable[str], *, dry_run: bool = False) -> tuple[int, int]:
-        """Import the lines of an `export`, all or none; what is stored already is left unchanged.
+        """Import the lines of an `export`, all or none; stored records are left unchanged.
 
         Returns:
             The numbers of new episodes and of new feedback events; a dry run is rolled back.

@@ -63,7 +63,7 @@ class Position(NamedTuple):
 
 
 class Change(enum.IntEnum):
-    """What happened to a namespace since a cache caught up last."""
+    """The kind of change to a namespace since a cache caught up last."""
 
     NONE = 0
     """No commit."""

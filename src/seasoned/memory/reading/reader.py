@@ -188,7 +188,7 @@ class Reader:
     """Reads one namespace of one store. Every method runs inside one snapshot.
 
     Raises:
-        IntegrityError: by every method, where a stored value cannot be what was written.
+        IntegrityError: by every method, where a stored value is damaged.
     """
 
     def __init__(self, store: Store, namespace_id: int) -> None:

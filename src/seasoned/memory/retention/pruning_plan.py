@@ -128,7 +128,7 @@ def plan_pruning(store: Store, namespace_id: int, budget: Budget, *, now: float)
     The answers from feedback on an episode are removed with it: without their feedback nobody could revoke them.
 
     Raises:
-        IntegrityError: a stored value cannot be what was written.
+        IntegrityError: a stored value is damaged.
     """
     episodes = _load(store, namespace_id)
     rows = store.execute(

@@ -51,7 +51,7 @@ _ROWS = (
 
 
 class _Transition(NamedTuple):
-    """A live step: the distinct states before and after it, its action, its reward and feedback, its prior, its episode."""
+    """A live step: the distinct states before and after it, its action, reward and feedback, prior, episode."""
 
     visit: int
     set_id: int

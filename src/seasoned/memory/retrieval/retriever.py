@@ -103,7 +103,7 @@ class Retriever:
         Pending episodes are derived first; the overlay merges those that cannot be.
 
         Raises:
-            IntegrityError: a stored value cannot be what was written.
+            IntegrityError: a stored value is damaged.
         """
         with self._store.lock:
             derivable, derived = self._inbox.can_derive(), False
@@ -144,7 +144,7 @@ class Retriever:
         return self._views[gamma, decay]
 
     def _refresh(self, version: Version) -> None:
-        """Bring the index and the overlay up to the version of this snapshot; costs what is new."""
+        """Bring the index and the overlay up to the version of this snapshot; the cost grows with the new rows."""
         self.follower.catch_up(version)
         change = self._cursor.change()
         if change is not Change.NONE:

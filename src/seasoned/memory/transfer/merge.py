@@ -249,7 +249,7 @@ def _check(plans: Sequence[_Plan], target: Store | None) -> None:
         raise EpisodeConflictError(
             f"{len(conflicts)} conflicts: {', '.join(conflicts[:_LISTED])}{more}",
             "an id has one content in all stores that are merged; nothing was written",
-            "See what differs: seasoned memory diff.",
+            "Show the differences: seasoned memory diff.",
         )
 
 

@@ -103,8 +103,8 @@ def damaged(path: str, seen: str) -> IntegrityError:
     """Return the error for rows that were not written like this."""
     return IntegrityError(
         f"{path}: damaged rows ({seen[:200]})",
-        "what is stored must be readable as it was written",
-        "Run `seasoned memory verify`; restore a backup, or export what can still be read.",
+        "a stored value must have the type and the range that it was written with",
+        "Run `seasoned memory verify`; restore a backup, or export the episodes that can still be read.",
     )
 
 

@@ -85,7 +85,7 @@ class Deriver:
             self._count(view_id, changes)
 
     def fill(self, view: View) -> None:
-        """Derive a new view from all live episodes. Raises: IntegrityError: a stored value cannot be what was written."""
+        """Derive a new view from all live episodes. Raises: IntegrityError: a stored value is damaged."""
         rows = self._store.execute(
             "SELECT visit, reward, feedback, set_id, key_id FROM step "
             "JOIN action ON action.namespace_id = step.namespace_id AND action.id = action_id "

@@ -173,7 +173,9 @@ class FeedbackWriter:
         """Return an episode's ordinal and its number of steps, at least 1."""
         if row is None:
             raise NotFoundError(
-                f"episode {excerpt(episode_id)}", "it is not in this namespace", "List what is: memory.episodes()."
+                f"episode {excerpt(episode_id)}",
+                "it is not in this namespace",
+                "List the stored ones: memory.episodes().",
             )
         if row[0] < 0:
             if self._store.pending is not None:

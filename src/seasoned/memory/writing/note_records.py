@@ -107,7 +107,7 @@ def read_notes(
     """Yield (digest, note), the oldest first, of all notes that match every given condition.
 
     Raises:
-        IntegrityError: a stored value cannot be what was written.
+        IntegrityError: a stored value is damaged.
     """
     conditions = {"kind = ?": kind, "episode_id = ?": episode_id}
     conditions = {sql: value for sql, value in conditions.items() if value is not None}
@@ -275,7 +275,7 @@ def check_place(episode_id: str, step: int | None, n_steps: int | None) -> None:
         raise NotFoundError(
             f"episode {excerpt(episode_id)}",
             "it is not in this namespace: it never was, or it was erased or pruned",
-            "List what is: memory.episodes().",
+            "List the stored ones: memory.episodes().",
         )
     if step is not None and step >= n_steps:
         has = f"steps 0 to {n_steps - 1}" if n_steps else "no steps"

@@ -149,7 +149,7 @@ class QuarantineWriter:
         return decode(self._store.path, rows, _EventRow)
 
     def _update(self, selection: Selection) -> None:
-        """Decide again which of the selected episodes and events are excluded, and derive what changed."""
+        """Decide again which of the selected episodes and events are excluded, and derive the changed ones again."""
         active = Exclusions(self._store, self._ns)
         moved = self._update_episodes(self._episodes(selection), active)
         changed: list[tuple[bool, int, int]] = []

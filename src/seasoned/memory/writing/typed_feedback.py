@@ -123,7 +123,7 @@ def read_feedback(store: Store, namespace_id: int, notes: Sequence[Note]) -> lis
     """Return the stored feedback of these notes, with its rewards, revoked or not.
 
     Raises:
-        IntegrityError: a stored value cannot be what was written.
+        IntegrityError: a stored value is damaged.
     """
     with decoding(store.path):
         note_of = {id_: note.id for note in notes for id_ in _event_ids(note)}
