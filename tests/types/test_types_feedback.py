@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import json
 import math
+import re
+from pathlib import Path
 
 import numpy as np
 import pytest
@@ -58,17 +60,17 @@ def test_feedback_is_hashable_data(feedback):
         feedback.comment = "another"
 
 
-def test_there_are_eight_kinds():
-    assert sorted(FEEDBACK_KINDS) == [
-        "choice",
-        "correction",
-        "edit",
-        "outcome",
-        "own_answer",
-        "review",
-        "score",
-        "thumbs",
-    ]
+def test_stored_names_of_the_kinds_never_change():
+    names = {"choice": Choice, "correction": Correction, "edit": Edit, "outcome": Outcome}
+    names |= {"own_answer": OwnAnswer, "review": Review, "score": Score, "thumbs": Thumbs}
+    assert names.items() <= FEEDBACK_KINDS.items()
+
+
+def test_page_lists_every_kind():
+    page = Path(__file__).parents[2] / "docs" / "how-to" / "feedback.md"
+    listed = re.findall(r"^\| `(\w+)`", page.read_text(encoding="utf-8"), re.MULTILINE)
+    ours = [kind.__name__ for kind in FEEDBACK_KINDS.values() if kind.__module__ == Thumbs.__module__]
+    assert sorted(listed) == sorted(ours)
 
 
 HUGE = 10**5000
