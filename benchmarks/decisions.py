@@ -21,6 +21,7 @@ import hashlib
 import importlib.metadata
 import importlib.util
 import inspect
+import itertools
 import json
 import multiprocessing
 import os
@@ -58,8 +59,12 @@ TASKS: dict[str, tuple[IntentTask, int | None, str]] = {
 
 KINDS = ARMS | PEERS
 SKIPPED = ("alone", "snippet", "released-games", "released-web")  # unless named
-SLOW = ("seed", "paper-games", "paper-web", "placebo", "linucb", "lints")  # unless named, at two tasks only
-SLOW_TASKS = ("domains", "desks-8")
+SLOW: dict[str, tuple[str, ...]] = {
+    **dict.fromkeys(("linucb", "lints"), ("domains", "desks-8")),
+    **dict.fromkeys(("seed", "paper-games", "paper-web", "placebo"), ("domains",)),
+}
+"""The tasks of slow arms, and of those that say little, unless they are named."""
+
 REFERENCE = "default"
 ROOMS = ("core", "memory", "policies", "states", "types", "actions")  # the code that a decision runs
 WINDOW = 200
@@ -262,6 +267,7 @@ def summary(played: Mapping[Run, Played]) -> list[dict[str, Any]]:
             "mean": _interval(means),
             "quarters": np.mean([[q.mean() for q in np.array_split(each, 4)] for each in rewards], axis=0).tolist(),
             "regret": _interval([(1.0 - each).sum() for each in rewards]),
+            "regret_by_tenth": np.mean([_by_tenth(np.cumsum(1.0 - each)) for each in rewards], axis=0).tolist(),
             "ms": float(np.mean([each.ms for each in by_seed.values()])),
             "by_seed": {seed: float(by_seed[seed].rewards.mean()) for seed in sorted(by_seed)},
         }
@@ -280,6 +286,11 @@ def _interval(values: Sequence[float]) -> dict[str, Any]:
     if len(values) < 2:
         return {"mean": float(values[0]), "n": 1}
     return dataclasses.asdict(mean_interval(values))
+
+
+def _by_tenth(sums: np.ndarray[Any, Any]) -> list[float]:
+    """Return cumulative sums after each tenth of the rounds."""
+    return [float(sums[-(-len(sums) * tenth // 10) - 1]) for tenth in range(1, 11)]
 
 
 def table(rows: Sequence[Mapping[str, Any]]) -> str:
@@ -317,9 +328,10 @@ def plot(played: Mapping[Run, Played], path: Path) -> None:
         -(-len(tasks) // columns), columns, figsize=(4.5 * columns + 2, 3.6 * -(-len(tasks) // columns)),
         sharey=True, squeeze=False, layout="constrained",
     )  # fmt: skip
-    colors = mpl.colormaps["tab20"].colors
+    palette = itertools.cycle(mpl.colormaps["tab20"].colors)
+    color_of = {arm: "black" if arm == REFERENCE else next(palette) for arm in arms}
     for axis, task in zip(axes.flat, tasks, strict=False):
-        for i, arm in enumerate(arms):
+        for arm in arms:
             curves = [result.rewards for run, result in played.items() if (run.task, run.arm) == (task, arm)]
             shortest = min((len(curve) for curve in curves), default=0)
             if not shortest:
@@ -328,7 +340,7 @@ def plot(played: Mapping[Run, Played], path: Path) -> None:
             window = min(WINDOW, shortest)
             moving = np.convolve(mean, np.ones(window) / window, mode="valid")
             axis.plot(
-                np.arange(window, shortest + 1), moving, label=arm, color=colors[i % len(colors)],
+                np.arange(window, shortest + 1), moving, label=arm, color=color_of[arm],
                 linewidth=2.5 if arm == REFERENCE else 1.2, linestyle="--" if arm.startswith("full") else "-",
             )  # fmt: skip
         axis.set(title=task, xlabel="round", ylim=(0, 1))
@@ -366,7 +378,7 @@ def main() -> None:
     )
     parser.add_argument("--data", required=True, help="folder with data_full.json and domains.json")
     parser.add_argument("--tasks", nargs="+", choices=TASKS, default=list(TASKS), metavar="TASK", help=", ".join(TASKS))
-    parser.add_argument("--arms", nargs="+", help=f"all but {', '.join(SKIPPED)}; slow ones at two tasks only")
+    parser.add_argument("--arms", nargs="+", help=f"all but {', '.join(SKIPPED)}; slow ones at some tasks only")
     parser.add_argument("--seeds", type=int, default=10)
     parser.add_argument("--first-seed", type=int, default=0)
     parser.add_argument("--rounds", type=int, help="at most this many rounds of every task")
@@ -388,7 +400,7 @@ def main() -> None:
         for task in options.tasks
         for seed in seeds
         for arm in arms
-        if options.arms or arm not in SLOW or task in SLOW_TASKS
+        if options.arms or task in SLOW.get(arm, TASKS)
     ]
     played = play_all(runs, options.data, file=options.runs, jobs=options.jobs, cache=options.cache)
     rows = summary(played)
