@@ -36,7 +36,7 @@ BAD_NUMBERS = [math.nan, math.inf, -math.inf, True, "0.5", None, [0.5], 0.5j]
 
 
 @pytest.mark.parametrize("state", [*BAD_TEXTS, TEN_MB], ids=lambda s: ascii(s)[:12])
-def test_states(memory, state):
+def test_invalid_states_are_refused(memory, state):
     refuses(memory, lambda: memory.search(state))
     refuses(memory, lambda: memory.evidence(EvidenceQuery(state, k=1, unit="states", threshold=0.0)))
     refuses(memory, lambda: memory.add(Episode("t", [Step("ok", "a"), Step(state, "a")])))
@@ -57,13 +57,13 @@ def test_the_size_limit_counts_bytes_and_can_be_raised():
 
 
 @pytest.mark.parametrize("reward", [*BAD_NUMBERS, 1e101, -1e101, 10**400, np.True_, np.float64("nan")], ids=ascii)
-def test_rewards(memory, reward):
+def test_invalid_rewards_are_refused(memory, reward):
     refuses(memory, lambda: memory.add(Episode("t", [Step("s", "a", reward)])))
     refuses(memory, lambda: memory.feedback("e1", reward))
 
 
 @pytest.mark.parametrize("k", [0, -1, True, False, 1.0, math.nan, "3", None, [1]], ids=ascii)
-def test_k(memory, k):
+def test_invalid_k_is_refused(memory, k):
     refuses(memory, lambda: memory.search("x", k=k))
     for unit in ("states", "steps"):
         refuses(memory, lambda unit=unit: memory.evidence(EvidenceQuery("x", k=k, unit=unit, threshold=0.0)))
@@ -82,13 +82,13 @@ def test_a_large_or_numpy_k_is_accepted(memory, k):
 
 
 @pytest.mark.parametrize("threshold", [*BAD_NUMBERS, -0.01, 1.01, -1, 2], ids=ascii)
-def test_threshold(memory, threshold):
+def test_invalid_threshold_is_refused(memory, threshold):
     refuses(memory, lambda: memory.search("x", threshold=threshold))
     refuses(memory, lambda: memory.evidence(EvidenceQuery("x", k=1, unit="states", threshold=threshold)))
 
 
 @pytest.mark.parametrize("gamma", [math.nan, math.inf, True, "0.5", [0.5], -0.01, 1.01, -1, 2], ids=ascii)
-def test_gamma(memory, gamma, tmp_path):
+def test_invalid_gamma_is_refused(memory, gamma, tmp_path):
     refuses(memory, lambda: memory.search("x", gamma=gamma))
     refuses(memory, lambda: memory.evidence(EvidenceQuery("x", k=1, unit="states", threshold=0.0, gamma=gamma)))
     with pytest.raises(InputError):
@@ -97,24 +97,24 @@ def test_gamma(memory, gamma, tmp_path):
 
 
 @pytest.mark.parametrize("power", [*BAD_NUMBERS, -0.1], ids=ascii)
-def test_similarity_power(memory, power):
+def test_invalid_similarity_power_is_refused(memory, power):
     refuses(
         memory, lambda: memory.evidence(EvidenceQuery("x", k=1, unit="states", threshold=0.0, similarity_power=power))
     )
 
 
 @pytest.mark.parametrize("decay", [*BAD_NUMBERS, 0.0, -0.5, 1.5], ids=ascii)
-def test_decay(memory, decay):
+def test_invalid_decay_is_refused(memory, decay):
     refuses(memory, lambda: memory.evidence(EvidenceQuery("x", k=1, unit="states", threshold=0.0, decay=decay)))
 
 
 @pytest.mark.parametrize("unit", ["state", "", None, 1])
-def test_unit(memory, unit):
+def test_invalid_unit_is_refused(memory, unit):
     refuses(memory, lambda: memory.evidence(EvidenceQuery("x", k=1, unit=unit, threshold=0.0)))
 
 
 @pytest.mark.parametrize("task", ["\ud800", 3, True, ["t"], "", b"t"], ids=ascii)
-def test_tasks(memory, task):
+def test_invalid_tasks_are_refused(memory, task):
     refuses(memory, lambda: memory.episode(task=task))
     refuses(memory, lambda: memory.add(Episode(task, [Step("s", "a")])))
     refuses(memory, lambda: memory.search("x", exclude_task=task))
@@ -123,12 +123,12 @@ def test_tasks(memory, task):
 
 
 @pytest.mark.parametrize("episode_id", ["nobody", "", "\ud800", None, 3, ["e1"], b"e1"], ids=ascii)
-def test_episode_ids(memory, episode_id):
+def test_invalid_episode_ids_are_refused(memory, episode_id):
     refuses(memory, lambda: memory.get(episode_id), (NotFoundError, InputError))
 
 
 @pytest.mark.parametrize("last", [-1, True, 1.5, "2", 2**70])
-def test_last(memory, last):
+def test_invalid_last_is_refused(memory, last):
     if last == 2**70:
         assert len(memory.episodes(last=last)) == 1
     else:
@@ -148,7 +148,7 @@ def test_values_other_than_decisions_are_refused(memory, decision):
 
 
 @pytest.mark.parametrize("namespace", BAD_TEXTS, ids=ascii)
-def test_namespaces(namespace, tmp_path):
+def test_invalid_namespaces_are_refused(namespace, tmp_path):
     with pytest.raises(InputError):
         Memory.open(tmp_path / "m.db", namespace=namespace)
     assert not (tmp_path / "m.db").exists()

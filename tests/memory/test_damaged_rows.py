@@ -75,7 +75,7 @@ CALLS = {
 
 
 @pytest.mark.parametrize("call", CALLS.values(), ids=CALLS)
-def test_a_bug_in_a_callers_object_is_raised_as_it_is(call):
+def test_exception_of_a_callers_object_is_raised_unchanged(call):
     with Memory.open(":memory:") as memory:
         fill(memory)
         with pytest.raises((KeyError, TypeError), match="a bug"):
@@ -84,7 +84,7 @@ def test_a_bug_in_a_callers_object_is_raised_as_it_is(call):
 
 
 @pytest.mark.parametrize(("broken", "error"), [("generator", KeyError), ("none", TypeError)])
-def test_a_bug_in_an_encoder_is_raised_as_it_is_by_verify(broken, error):
+def test_exception_of_an_encoder_in_verify_is_raised_unchanged(broken, error):
     encoder = FailingEncoder()
     with Memory.open(":memory:", encoder=encoder) as memory:
         fill(memory)

@@ -59,7 +59,7 @@ def test_an_export_interrupted_by_an_erasure_is_refused(tmp_path):
             list(lines)
 
 
-def test_an_error_of_the_encoder_is_raised_as_it_is(tmp_path):
+def test_exception_of_the_encoder_is_raised_unchanged(tmp_path):
     class Failing:
         identity = "test/failing"
 

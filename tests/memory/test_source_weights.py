@@ -83,7 +83,7 @@ def test_later_feedback_has_its_own_weight_until_reweighted(memory):
     assert rewards(memory)["e0", 0] == 0.0
 
 
-def test_sources_are_summed_up(memory):
+def test_sources_returns_counts_and_weights(memory):
     memory.feedback("e0", 1.0, 0, "judge", weight=0.5)
     memory.revoke(memory.feedback("e0", 9.0, 0, "human"))
     memory.feedback("e1", -1.0, 0, "tests")
@@ -241,7 +241,7 @@ def test_bad_weights_are_refused_and_nothing_changes(memory, arguments, error):
     assert memory.verify().hash == before
 
 
-def test_the_commands_agree_with_the_library(tmp_path):
+def test_commands_give_the_results_of_the_library(tmp_path):
     path = str(tmp_path / "agent.db")
     with Memory.open(path, gamma=GAMMA) as memory:
         memory.add(episode(0))

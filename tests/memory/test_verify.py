@@ -103,7 +103,7 @@ def names_of_columns():
 
 
 @pytest.mark.parametrize(("table", "column"), names_of_columns())
-def test_a_changed_value_in_any_column_is_found(whole, tmp_path, table, column):
+def test_changed_value_in_any_column_is_detected(whole, tmp_path, table, column):
     expected = opened_and_verified(whole)
     reader = sqlite3.connect(whole)
     key = [row[1] for row in reader.execute(f"PRAGMA table_info({table})") if row[5]]
@@ -143,7 +143,7 @@ def test_a_changed_value_in_any_column_is_found(whole, tmp_path, table, column):
 
 
 @pytest.mark.parametrize("table", sorted({table for table, _ in names_of_columns()}))
-def test_a_lost_row_in_any_table_is_found(whole, tmp_path, table):
+def test_lost_row_in_any_table_is_detected(whole, tmp_path, table):
     with sqlite3.connect(whole) as reader:
         key = [row[1] for row in reader.execute(f"PRAGMA table_info({table})") if row[5]]
         rows = reader.execute(f"SELECT {', '.join(key)} FROM {table}").fetchall()
@@ -157,7 +157,7 @@ def test_a_lost_row_in_any_table_is_found(whole, tmp_path, table):
             pytest.fail(f"a lost row of {table} went unnoticed: {opened_and_verified(path)}")
 
 
-def test_a_lost_index_entry_is_found(copy):
+def test_lost_index_entry_is_detected(copy):
     connection = sqlite3.connect(copy, isolation_level=None)
     connection.execute("PRAGMA writable_schema = ON")
     connection.execute(
@@ -168,7 +168,7 @@ def test_a_lost_index_entry_is_found(copy):
         opened_and_verified(copy)
 
 
-def test_a_damaged_byte_anywhere_is_found_or_harmless(whole, tmp_path):
+def test_damaged_byte_is_detected_or_harmless(whole, tmp_path):
     expected = opened_and_verified(whole)
     content = whole.read_bytes()
     used = [at for at, byte in enumerate(content) if byte and at >= 100]  # pages are mostly free space
@@ -192,7 +192,7 @@ def test_a_damaged_byte_anywhere_is_found_or_harmless(whole, tmp_path):
 
 
 @pytest.mark.parametrize("keep", [1, 99, 100, 511, 512, 4096, 5000, 0.3, 0.6, 0.9])
-def test_a_truncated_store_is_found(whole, tmp_path, keep):
+def test_truncated_store_is_detected(whole, tmp_path, keep):
     content = whole.read_bytes()
     path = tmp_path / "cut.db"
     path.write_bytes(content[: int(keep * len(content)) if isinstance(keep, float) else keep])

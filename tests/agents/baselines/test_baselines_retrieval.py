@@ -18,7 +18,7 @@ from seasoned.states.text_budget import estimated_tokens
 # ------------------------------------------------------------------------------------- BM25
 
 
-def test_bm25_by_hand():
+def test_bm25_equals_hand_computed_scores():
     """Three texts of 3, 3 and 2 words, mean 8/3; `red` is in one, twice, `door` in two of them."""
     index = BM25(k1=1.2, b=0.75)
     for text in ("red RED door", "a green door", "the sea"):
@@ -43,7 +43,7 @@ def test_bm25_is_incremental():
     assert grown.scores("a c f") == whole.scores("a c f")
 
 
-def test_b_switches_length_off_and_k1_repetition():
+def test_bm25_ignores_length_at_b_zero_and_repetition_at_k1_zero():
     flat = BM25(b=0.0)
     for text in ("x", "x y y y y y"):
         flat.add(text)

@@ -155,7 +155,7 @@ def test_every_episode_of_every_run_has_a_seed_of_its_own():
     assert all(episode_seed(*key) == seed for key, seed in seeds.items())
 
 
-def test_nothing_of_the_running_episode_can_be_retrieved_while_it_runs():
+def test_running_episode_is_not_retrieved():
     grid = Grid(["S....G"], max_steps=30)
     asked = []
     with Memory.open(":memory:") as memory:

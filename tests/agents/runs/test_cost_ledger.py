@@ -30,7 +30,7 @@ def ledger(n=20, filling=1.0, cascade_usd=0.05, cascade_success=lambda n: n % 4 
     return found
 
 
-def test_dollars_per_success_are_all_dollars_over_all_successes():
+def test_dollars_per_success_are_total_cost_over_total_successes():
     costs = ledger().costs("cascade")
     assert costs.success.value == pytest.approx(15 / 20)
     assert costs.usd_per_episode.value == pytest.approx(0.05)
@@ -47,7 +47,7 @@ def test_dollars_per_success_are_all_dollars_over_all_successes():
     st.lists(st.tuples(st.floats(0.0, 9.0), st.floats(0.0, 9.0), st.booleans(), st.booleans()), min_size=1, max_size=9),
     st.floats(0.0, 100.0),
 )
-def test_sums_by_definition(rows, filling):
+def test_sums_equal_their_definition(rows, filling):
     found = Ledger(filling=usage(filling))
     for number, (teacher_usd, cascade_usd, teacher_won, cascade_won) in enumerate(rows):
         found.add("teacher", str(number), teacher_won, usage(teacher_usd))
@@ -67,7 +67,7 @@ def test_sums_by_definition(rows, filling):
         assert found.break_even(per="success").point == wanted
 
 
-def test_break_even_by_arithmetic():
+def test_break_even_equals_hand_computed_values():
     assert (
         ledger(filling=1.0).break_even().point.episodes
         == math.floor(1.0 / (np.mean([0.2, 0.21, 0.22] * 20) - 0.05)) + 1

@@ -25,13 +25,13 @@ def by_t(values):
     return mean(values), mean(values) - half, mean(values) + half
 
 
-def test_block_means_by_hand():
+def test_block_means_equal_hand_computed_values():
     assert block_means(WITH).tolist() == [[1, 2, 4, 7], [1, 2, 4, 4], [0, 1, 3, 3]]
     assert block_means(WITH, blocks=2).tolist() == [[1.5, 5.5], [1.5, 4.0], [0.5, 3.0]]
     assert block_means(WITH, blocks=8).tolist() == WITH
 
 
-def test_compare_by_hand():
+def test_comparison_equals_hand_computed_values():
     found = compare_curves(WITH, ALONE)
     assert [block.mean for block in found.with_blocks] == pytest.approx([2 / 3, 5 / 3, 11 / 3, 14 / 3])
     assert [block.mean for block in found.without_blocks] == pytest.approx([2 / 3, 1, 2 / 3, 2])
@@ -41,7 +41,7 @@ def test_compare_by_hand():
         assert (interval.n, interval.level) == (3, 0.95)
 
 
-def test_pairs_are_kept_together():
+def test_interval_of_the_difference_uses_pairs():
     """Seeds differ by more than the arms, so that only pairs show the difference."""
     luck = np.arange(12.0)[:, None] * 100.0
     found = compare_curves(luck + np.ones((12, 4)), luck + np.zeros((12, 4)))

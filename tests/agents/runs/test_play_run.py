@@ -245,7 +245,7 @@ def test_run_id_beside_a_record_is_refused(tmp_path, memory):
     assert caught.value.rule and caught.value.next_step and memory.episodes() == []
 
 
-def test_without_a_record_or_a_name_every_run_is_a_new_one(memory):
+def test_run_without_a_record_or_a_name_is_new(memory):
     for _ in range(2):
         run(memory, 2, run_id=None)
     assert len(memory.episodes()) == 4
@@ -383,7 +383,7 @@ def kl_optimal(values, beta):
 @pytest.mark.parametrize(
     ("noise", "tolerance"), [pytest.param("none", 1e-9, marks=pytest.mark.slow), ("bernoulli", 0.03)]
 )
-def test_on_a_bandit_the_value_rises_to_the_kl_optimum(noise, tolerance):
+def test_value_on_a_bandit_rises_to_the_kl_optimum(noise, tolerance):
     """Without shrinkage and scaling, A = Q - V with the true Q is the optimum itself; noise only blurs Q."""
     beta, bandit = 4.0, ContextualBandit(BANDIT, noise=noise, rounds=10)
     states = {context: tuple(actions) for context, actions in BANDIT.items()}
@@ -402,7 +402,7 @@ def test_on_a_bandit_the_value_rises_to_the_kl_optimum(noise, tolerance):
         assert finals == pytest.approx([optimum] * 4, abs=tolerance)
 
 
-def test_by_default_too_a_bandit_is_learned():
+def test_default_policy_learns_a_bandit():
     """beta 4 per unit of spread, shrunk by n / (n + 1): at least three quarters of the way to the best."""
     states = {context: tuple(actions) for context, actions in BANDIT.items()}
     alone = bandit_value(policy_of(ModelAlone(), states))
@@ -420,7 +420,7 @@ def grid_value(grid, probs):
 
 
 @pytest.mark.parametrize("settings", [{}, {"beta": 8.0, "scale": "none", "kappa": 0.0, "k": 1, "threshold": 1.0}])
-def test_on_a_grid_the_value_rises_to_the_neighbourhood_of_the_kl_optimum(settings):
+def test_value_on_a_grid_rises_close_to_the_kl_optimum(settings):
     grid = Grid(ROWS, max_steps=30)
     exact = grid.exact_kl_values(0.9, 8.0)
     optimum = grid_value(grid, kl_optimal(exact.q, 8.0))

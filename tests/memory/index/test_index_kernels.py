@@ -65,7 +65,7 @@ def many_sets():
 
 
 @KERNELS
-def test_equals_brute_force_across_full_blocks(kernel, many_sets):
+def test_search_equals_brute_force_across_full_blocks(kernel, many_sets):
     draw = random.Random(2)
     index = JaccardIndex(kernel)
     index.add_arrays(*arrays(many_sets[:50_000]))
@@ -93,7 +93,7 @@ def test_equals_brute_force_across_full_blocks(kernel, many_sets):
     st.floats(0, 1),
     st.integers(0, 5000),
 )
-def test_the_kernels_agree(sets, queries, k, threshold, n_more):
+def test_kernels_return_equal_results(sets, queries, k, threshold, n_more):
     sets = [*sets, *({1, 2 + i % 40, 50 + i} for i in range(n_more))]
     answers = []
     for kernel in ("numpy", "numba"):
@@ -106,7 +106,7 @@ def test_the_kernels_agree(sets, queries, k, threshold, n_more):
 @COMPILED
 @FEW
 @given(st.lists(st.frozensets(st.integers(0, 70_000), max_size=9), max_size=50))
-def test_the_kernels_build_the_same_lists(sets):
+def test_kernels_build_equal_posting_lists(sets):
     from seasoned.memory.index.kernel_numba import NumbaKernel
 
     _, sizes, tokens, _ = arrays(sets)
@@ -118,7 +118,7 @@ def test_the_kernels_build_the_same_lists(sets):
 
 @KERNELS
 @pytest.mark.parametrize("threshold", [0.0, 0.5, 0.8, 0.9, 0.95])
-def test_many_queries_are_answered_as_one_by_one(kernel, threshold, many_sets):
+def test_batch_of_queries_equals_single_queries(kernel, threshold, many_sets):
     index = JaccardIndex(kernel)
     index.add_arrays(*arrays(many_sets[29_000:36_000]))
     queries = [sorted(many_sets[at]) for at in range(29_900, 33_100, 10)] + [[], [7, 123_456_789]]
@@ -132,7 +132,7 @@ def test_many_queries_are_answered_as_one_by_one(kernel, threshold, many_sets):
 
 
 @KERNELS
-def test_many_similar_sets_equal_brute_force(kernel):
+def test_search_among_many_similar_sets_equals_brute_force(kernel):
     draw = random.Random(4)
     sets = family(draw, 4000)
     index = JaccardIndex(kernel)
@@ -153,7 +153,7 @@ def test_disjoint_sets_are_ordered_by_visit(kernel):
 
 
 @KERNELS
-def test_a_set_of_many_tokens_that_all_repeat(kernel):
+def test_sets_of_many_shared_tokens_equal_brute_force(kernel):
     """More tokens than an 8-bit count holds, all shared."""
     sets = [set(range(1000)) - {i} for i in range(200)]
     index = JaccardIndex(kernel)
@@ -166,7 +166,7 @@ def test_a_set_of_many_tokens_that_all_repeat(kernel):
 
 
 @KERNELS
-def test_arrays_are_added_like_lists(kernel):
+def test_added_arrays_equal_added_lists(kernel):
     draw = random.Random(6)
     sets = [draw.sample(range(300), draw.randrange(30)) for _ in range(900)]
     by_arrays, by_lists = JaccardIndex(kernel), JaccardIndex(kernel)
@@ -183,7 +183,7 @@ def test_arrays_are_added_like_lists(kernel):
         assert ask(by_arrays, query, 900, 0.0) == ask(by_lists, query, 900, 0.0)
 
 
-def test_arrays_may_be_reused_by_the_caller():
+def test_added_arrays_are_copied():
     index = JaccardIndex()
     given_arrays = [array.copy() for array in arrays([{1, 2, 3}])]
     index.add_arrays(*given_arrays)
@@ -220,7 +220,7 @@ def test_a_list_with_a_token_out_of_range_is_refused():
 
 
 @KERNELS
-def test_few_large_token_numbers_need_little_room(kernel):
+def test_large_token_numbers_use_little_memory(kernel):
     far = MAX_TOKENS - 1
     index = JaccardIndex(kernel)
     index.add_arrays(*arrays([{i, far - i} for i in range(4000)]))
@@ -230,7 +230,7 @@ def test_few_large_token_numbers_need_little_room(kernel):
 
 
 @KERNELS
-def test_a_full_block_is_never_posted_again(kernel, many_sets):
+def test_full_block_is_not_rebuilt(kernel, many_sets):
     index = JaccardIndex(kernel)
     index.add_arrays(*arrays(many_sets))
     full = list(index._blocks)[:1]

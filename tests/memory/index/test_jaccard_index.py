@@ -63,7 +63,7 @@ def check(index, stored, query, *asked):
 @KERNELS
 @PROPERTY
 @given(BATCHES, st.frozensets(st.integers(0, 11), max_size=8), st.integers(1, 20), THRESHOLDS)
-def test_equals_brute_force_between_additions(kernel, batches, query, k, threshold):
+def test_search_equals_brute_force_between_additions(kernel, batches, query, k, threshold):
     index, stored, visit = JaccardIndex(kernel), {}, 0
     for batch in batches:
         visit = fill(index, stored, batch, visit)
@@ -74,7 +74,7 @@ def test_equals_brute_force_between_additions(kernel, batches, query, k, thresho
 @KERNELS
 @FEW
 @given(BATCHES, BATCHES, st.frozensets(st.integers(0, 11), max_size=8), st.integers(1, 40), THRESHOLDS)
-def test_equals_brute_force_with_postings_and_a_tail(kernel, posted, tail, query, k, threshold):
+def test_search_equals_brute_force_with_postings_and_a_tail(kernel, posted, tail, query, k, threshold):
     index, stored = JaccardIndex(kernel), {}
     huge = frozenset(range(5, 70_000))  # overlaps the others, and is large enough that postings are built
     visit = fill(index, stored, [pair for batch in posted for pair in batch] + [(99, huge)], 0)
@@ -90,7 +90,7 @@ def test_equals_brute_force_with_postings_and_a_tail(kernel, posted, tail, query
 
 
 @KERNELS
-def test_equals_brute_force_on_a_heavy_tailed_vocabulary(kernel):
+def test_search_equals_brute_force_on_a_heavy_tailed_vocabulary(kernel):
     draw = random.Random(1)
 
     def heavy_tailed(n):
@@ -112,7 +112,7 @@ def test_equals_brute_force_on_a_heavy_tailed_vocabulary(kernel):
 
 @KERNELS
 @pytest.mark.parametrize("shared", range(1, 30))
-def test_a_threshold_that_is_exactly_the_similarity_is_reached(kernel, shared):
+def test_similarity_equal_to_the_threshold_is_returned(kernel, shared):
     for size in range(shared, 31):
         index = JaccardIndex(kernel)
         index.add([(7, list(range(shared)), 1)])
@@ -120,7 +120,7 @@ def test_a_threshold_that_is_exactly_the_similarity_is_reached(kernel, shared):
 
 
 @KERNELS
-def test_one_batch_may_visit_a_new_set_twice(kernel):
+def test_batch_with_two_visits_of_a_new_set_is_added(kernel):
     index = JaccardIndex(kernel)
     index.add([(1, [1], 1), (2, [1], 2), (1, [1], 3)])
     assert index.search([1], n_features=1, k=2, threshold=0.0) == [(1, 1.0), (2, 1.0)]
@@ -147,7 +147,7 @@ def bulk(draw, n):
 
 @KERNELS
 @pytest.mark.parametrize("n_visits", [1, 7, 400, 4000])
-def test_equals_brute_force_in_every_order_of_addition(kernel, n_visits):
+def test_search_equals_brute_force_in_every_order_of_addition(kernel, n_visits):
     draw = random.Random(n_visits)
     number: dict[int, int] = {}  # token numbers are dense, by first occurrence, as a store gives them
     sets = [frozenset(number.setdefault(token, len(number)) for token in members) for members in bulk(draw, 4000)]
@@ -167,7 +167,7 @@ def test_equals_brute_force_in_every_order_of_addition(kernel, n_visits):
 
 @pytest.mark.parametrize("threshold", [Fraction(0), Fraction(1, 10), Fraction(1, 2), Fraction(9, 10), Fraction(1)])
 @KERNELS
-def test_equals_brute_force_on_adversarial_sets(kernel, threshold):
+def test_search_equals_brute_force_on_adversarial_sets(kernel, threshold):
     """Equal sets under many ids, a chain of nested sets, sets that share one token, and one huge set, all posted."""
     equal = [frozenset(range(50))] * 300
     nested = [frozenset(range(n)) for n in range(250)]
@@ -192,7 +192,7 @@ def test_unknown_features_count_in_the_size_of_a_query(kernel):
 
 
 @KERNELS
-def test_sets_added_together_or_one_by_one_answer_alike(kernel):
+def test_sets_added_in_a_batch_equal_sets_added_singly(kernel):
     draw = random.Random(5)
     sets = [(i, sorted(draw.sample(range(200), 30)), i) for i in range(1200)]
     together, one_by_one = JaccardIndex(kernel), JaccardIndex(kernel)
@@ -253,7 +253,7 @@ def test_ties_go_to_the_later_episode_then_to_the_later_step():
         assert found == [("second", 1), ("second", 0), ("first", 1), ("first", 0)]
 
 
-def test_a_long_history_at_one_state_is_found_latest_first():
+def test_long_history_at_one_state_is_returned_latest_first():
     with Memory.open(":memory:") as memory:
         memory.add(Episode("t", [Step("x y z", str(i)) for i in range(300)]))
         memory.add(Episode("t", [Step("x y", "near")]))

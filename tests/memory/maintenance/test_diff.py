@@ -200,7 +200,7 @@ def test_namespaces_of_one_store_only(stores):
     assert diff_stores(stores[0], stores[0]).equal
 
 
-def test_nothing_is_written(stores):
+def test_diff_writes_nothing(stores):
     before = [path.read_bytes() for path in stores]
     diff_stores(*stores)
     assert [path.read_bytes() for path in stores] == before

@@ -295,7 +295,7 @@ def test_quarantined_time_window_covers_pending_episodes(fresh_url):  # noqa: F8
         memory.verify()
 
 
-def test_a_process_encodes_a_state_once_until_it_has_seen_many_others(fresh_url):  # noqa: F811
+def test_encoded_states_are_cached_per_process(fresh_url):  # noqa: F811
     asked = []
 
     class Counting(TokenEncoder):
@@ -441,14 +441,14 @@ def test_export_fails_if_a_pending_episode_was_erased(fresh_url, n):  # noqa: F8
         assert "ann" not in "".join(told)
 
 
-def test_inside_a_transaction_nothing_is_added(fresh_url):  # noqa: F811
+def test_add_inside_a_transaction_is_refused(fresh_url):  # noqa: F811
     with Memory.open(fresh_url) as memory:
         with memory.session.store.snapshot(), pytest.raises(StoreError, match=r"a write inside another"):
             memory.add(episode("e"))
         assert len(memory) == 0
 
 
-def test_changed_line_is_not_derived(postgres, fresh_url):  # noqa: F811
+def test_pending_line_that_differs_from_its_hash_is_refused(postgres, fresh_url):  # noqa: F811
     with Memory.open(fresh_url) as memory, Memory.open(fresh_url, read_only=True) as reader:
         memory.add(episode("e"))
         with postgres.connect(postgres.url(database=fresh_url.rsplit("/", 1)[1])) as admin:
@@ -515,7 +515,7 @@ def test_close_derives_pending_episodes(fresh_url):  # noqa: F811
 # ------------------------------------------------------------------------------- who may not write
 
 
-def test_a_read_only_memory_sees_and_finds_all_that_is_stored(fresh_url, tmp_path):  # noqa: F811
+def test_read_only_memory_reads_and_finds_pending_and_derived_episodes(fresh_url, tmp_path):  # noqa: F811
     writer, reader = Memory.open(fresh_url), Memory.open(fresh_url, read_only=True)
     writer.add_many([episode("folded")])
     writer.add(episode("arrived"))

@@ -44,14 +44,14 @@ READS = {
 
 
 @pytest.mark.parametrize("read", READS.values(), ids=READS)
-def test_a_bug_in_a_search_kernel_is_raised_as_it_is(broken_kernel, read):
+def test_exception_of_a_search_kernel_is_raised_unchanged(broken_kernel, read):
     with Memory.open(":memory:") as memory:
         memory.add(EPISODE)
         with pytest.raises(KeyError, match="a bug"):
             read(memory)
 
 
-def test_a_bug_in_an_encoder_is_raised_as_it_is():
+def test_exception_of_an_encoder_is_raised_unchanged():
     class Failing:
         identity = "test/failing"
 

@@ -141,7 +141,7 @@ def test_listed_neighbors_are_the_steps_counted(history, state, question):
         assert listed == [(float(near), played.ids[at], step) for near, at, step in expected[:50]]
 
 
-def test_revoked_huge_reward_leaves_no_trace(share):
+def test_revoked_huge_reward_leaves_the_evidence_unchanged(share):
     @settings(PROPERTY, max_examples=share(PROPERTY.max_examples))
     @given(st.lists(EPISODES, min_size=1, max_size=5), st.integers(0, 99), st.sampled_from([1e90, -1e90, 1e100]))
     def check(episodes, at, absurd):

@@ -200,7 +200,7 @@ def test_graph_on_postgres_equals_the_one_on_sqlite(fresh_url, tmp_path):  # noq
             same(file, server)
 
 
-def test_two_half_good_episodes_combine():
+def test_shared_state_combines_two_episodes():
     with Memory.open(":memory:", gamma=0.9) as memory:
         memory.add(Episode("t", [Step("start", "enter"), Step("hall", "sit")]))
         memory.add(Episode("t", [Step("window", "climb"), Step("hall", "take", 1.0)]))
@@ -211,7 +211,7 @@ def test_two_half_good_episodes_combine():
         )
 
 
-def test_without_a_beta_nothing_changes_and_with_one_only_totals_and_squares():
+def test_backup_changes_only_totals_and_squares():
     with told(":memory:") as memory:
         for unit in ("states", "steps"):
             asked = {"k": 7, "unit": unit, "threshold": 0.0, "gamma": 0.8, "similarity_power": 1.5, "decay": 0.9}
@@ -281,7 +281,7 @@ def test_a_policy_takes_its_values_through_the_graph():
         assert decision.values != JitRL(memory, gamma=GAMMA, threshold=0.0, k=9).decide("hall lamp", expected).values
 
 
-def test_novelty_is_backed_up():
+def test_novelty_is_propagated_to_earlier_actions():
     """Two doors led nowhere of value; behind one there is an action that was tried once, behind the other ten times."""
     with Memory.open(":memory:", gamma=GAMMA) as memory:
         for door, room, times in (("left", "room one", 1), ("right", "room two", 10)):
@@ -313,7 +313,7 @@ def by_cart(memory):
     ).totals.tolist()
 
 
-def test_graph_follows_an_erased_and_a_lifted_quarantine(tmp_path):
+def test_graph_follows_erased_and_lifted_quarantines(tmp_path):
     with Memory.open(tmp_path / "m.db") as memory:
         id_ = memory.add(Episode("t", [Step("cart", "pay", 1.0)]))
         memory.feedback(id_, 5.0, 0, "judge")

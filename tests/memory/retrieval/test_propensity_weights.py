@@ -68,7 +68,7 @@ def by_definition(episodes, query, *, floor, power, decay, task):
     st.sampled_from([1.0, 0.5]),
     st.sampled_from([None, "t2"]),
 )
-def test_sums_are_those_of_the_definition(episodes, query, floor, power, decay, task):
+def test_weighted_sums_equal_their_definition(episodes, query, floor, power, decay, task):
     with Memory.open(":memory:", gamma=0.0) as memory:
         memory.add_many(episodes)
         found = memory.evidence(
@@ -95,7 +95,7 @@ def test_sums_are_those_of_the_definition(episodes, query, floor, power, decay, 
         assert found.weights[row] <= found.counts[row] * (1 + 1e-12) <= steps * (1 + 1e-9)
 
 
-def test_the_same_on_postgres(fresh_url):  # noqa: F811
+def test_weighted_sums_on_postgres_equal_those_on_sqlite(fresh_url):  # noqa: F811
     steps = [
         Step("page one", "go", 1.0, propensity=0.8),
         Step("page one", "stop", 3.0, propensity=1e-300),
@@ -133,7 +133,7 @@ def test_invalid_floor_is_refused(floor, unit):
         memory.evidence(EvidenceQuery("a", k=1, unit=unit, threshold=0.5, propensity_floor=floor))
 
 
-def test_the_least_floor_gives_numbers():
+def test_least_floor_gives_finite_weights():
     with Memory.open(":memory:", gamma=0.0) as memory:
         memory.add(Episode("t", [Step("a", "go", 1.0, propensity=1e-300), Step("a", "go", 2.0, propensity=1.0)]))
         found = memory.evidence(EvidenceQuery("a", k=1, unit="states", threshold=0.5, propensity_floor=1e-6))

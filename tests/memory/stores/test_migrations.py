@@ -117,7 +117,7 @@ def test_a_migrated_store_has_the_schema_of_a_new_one(tmp_path, version):
     assert columns(path) == columns(tmp_path / "new.db")
 
 
-def test_everything_works_on_a_migrated_store(tmp_path):
+def test_migrated_store_supports_every_operation(tmp_path):
     path = old_store(tmp_path / "agent.db")
     with Memory.open(path, namespace="shop", create=False) as memory, Memory.open(path, namespace="shop") as other:
         before = memory.search("shop hub 1", 99, 0.2)

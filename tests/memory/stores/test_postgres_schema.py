@@ -44,7 +44,7 @@ def test_every_table_has_the_columns_that_sqlite_has(tmp_path):
             assert ours[name].rule.startswith("NOT NULL") == required, (table.name, name)
 
 
-def test_a_row_fits_its_table():
+def test_table_columns_equal_those_of_the_rows():
     for table in TABLES:
         if table.name != "namespace":
             further = FURTHER.get(table.name, set())
@@ -62,11 +62,11 @@ def test_every_key_begins_with_the_namespace():
                 assert what.startswith("(namespace_id, "), name
 
 
-def test_a_migration_leads_to_the_version_that_a_new_schema_has():
+def test_migrated_schema_has_the_version_of_a_new_one():
     assert set(MIGRATIONS) == set(range(2, POSTGRES_VERSION))
 
 
-def test_a_store_in_partitions_passes_the_same_checks(postgres, fresh_url):  # noqa: F811
+def test_partitioned_store_passes_the_checks(postgres, fresh_url):  # noqa: F811
     with postgres.connect(fresh_url) as connection:
         for statement in partition_statements(3):
             connection.execute(statement)
@@ -82,7 +82,7 @@ def test_a_store_in_partitions_passes_the_same_checks(postgres, fresh_url):  # n
         )
 
 
-def test_the_statements_for_citus_spread_every_table_by_namespace():
+def test_citus_statements_distribute_every_table_by_namespace():
     told = " ".join(citus_statements())
     for table in TABLES:
         function = "reference" if table.name == "namespace" else "distributed"
@@ -144,7 +144,7 @@ def test_existing_empty_schema_is_used(postgres, fresh_url):  # noqa: F811
     assert opened(fresh_url).problems() == []
 
 
-def test_a_migration_runs_whole_or_not_at_all(fresh_url):  # noqa: F811
+def test_migration_is_atomic(fresh_url):  # noqa: F811
     store = opened(fresh_url)
     store.close()
     steps = {4: ["ALTER TABLE seasoned.state ADD COLUMN colour text"], 5: ["SELECT 1 / 0"]}
@@ -184,7 +184,7 @@ def test_damage_to_the_tables_is_reported(postgres, fresh_url, damage, told):  #
     assert any(re.search(told, problem) for problem in found), found
 
 
-def test_the_application_is_the_same_as_in_a_file(postgres, fresh_url):  # noqa: F811
+def test_application_id_equals_that_of_a_file(postgres, fresh_url):  # noqa: F811
     opened(fresh_url).close()
     with postgres.connect(fresh_url) as connection:
         assert connection.execute("SELECT application, version FROM seasoned.meta").fetchall() == [

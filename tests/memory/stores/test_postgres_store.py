@@ -58,7 +58,7 @@ def test_the_public_checker_passes(fresh_url):  # noqa: F811
     check_memory(lambda name: Memory.open(fresh_url, namespace=name, gamma=0.5))
 
 
-def test_the_same_content_has_the_same_hash_as_in_a_file(fresh_url, tmp_path):  # noqa: F811
+def test_hash_of_content_equals_that_in_a_file(fresh_url, tmp_path):  # noqa: F811
     texts = ["a\0b", "\ue000", "\ue0000", "買い物 page", "page\ue000\0"]
     with Memory.open(tmp_path / "a.db") as file, Memory.open(fresh_url) as server:
         file.add_many([Episode("t\0", [Step(t, f"go {t}", 0.1)], id=f"e {t}") for t in texts])
@@ -79,11 +79,11 @@ def test_every_text_is_read_back_equal(text):
 
 
 @given(ODD, ODD)
-def test_different_texts_stay_different(one, other):
+def test_escaped_texts_are_equal_only_for_equal_texts(one, other):
     assert (escape(one) == escape(other)) == (one == other)
 
 
-def test_texts_survive_the_server(fresh_url):  # noqa: F811
+def test_texts_are_read_back_from_the_server_unchanged(fresh_url):  # noqa: F811
     store = opened(fresh_url)
     ns = namespace(store)
 
@@ -103,7 +103,7 @@ def test_texts_survive_the_server(fresh_url):  # noqa: F811
 # ------------------------------------------------------------------------------- statements
 
 
-def test_the_last_of_several_updates_of_a_row_wins(fresh_url):  # noqa: F811
+def test_last_of_several_updates_of_a_row_is_stored(fresh_url):  # noqa: F811
     store = opened(fresh_url)
     ns = namespace(store)
     with store.transaction(ns):
@@ -144,7 +144,7 @@ def test_swallowed_error_fails_the_commit(fresh_url):  # noqa: F811
     assert states(store, ns) == []
 
 
-def test_a_snapshot_sees_one_state_and_writes_nothing(fresh_url):  # noqa: F811
+def test_snapshot_reads_one_state_and_refuses_writes(fresh_url):  # noqa: F811
     store, other = opened(fresh_url), opened(fresh_url)
     ns = namespace(store)
     with store.snapshot():
@@ -224,7 +224,7 @@ def test_commits_of_one_namespace_are_in_the_order_of_its_numbers(fresh_url):  #
     assert reader.verify().episodes == 2
 
 
-def test_a_transaction_that_began_first_and_numbers_later_loses_nothing(fresh_url):  # noqa: F811
+def test_earlier_transaction_with_later_numbers_loses_no_episode(fresh_url):  # noqa: F811
     early, late, reader = (Memory.open(fresh_url, namespace="a") for _ in range(3))
     with early.session.store._block("transaction", "BEGIN ISOLATION LEVEL READ COMMITTED"):
         early.session.store.execute("SELECT count(*) FROM meta").fetchone()  # it is open before the other begins
@@ -239,7 +239,7 @@ def test_a_transaction_that_began_first_and_numbers_later_loses_nothing(fresh_ur
     assert reader.verify().episodes == 2
 
 
-def test_many_writers_of_one_namespace_take_turns(fresh_url):  # noqa: F811
+def test_writers_of_one_namespace_are_serialised(fresh_url):  # noqa: F811
     memories = [Memory.open(fresh_url, namespace="a") for _ in range(6)]
 
     def write(number, memory):
@@ -271,7 +271,7 @@ def test_writer_that_waits_too_long_is_busy(fresh_url):  # noqa: F811
 # ------------------------------------------------------------------------------- addresses
 
 
-def test_an_address_may_name_the_socket_and_parameters(postgres, fresh_url):  # noqa: F811
+def test_url_may_contain_the_socket_and_parameters(postgres, fresh_url):  # noqa: F811
     user = fresh_url.split("/")[2].split(":")[0]
     url = postgres.url(user, database=fresh_url.rsplit("/", 1)[1], host="") + "&application_name=mine"
     store = opened(url)
@@ -322,7 +322,7 @@ def test_missing_rights_are_reported_with_the_command(postgres, fresh_url):  # n
         opened(guest)
 
 
-def test_a_superuser_works_and_is_warned_once(postgres, fresh_url):  # noqa: F811
+def test_superuser_is_accepted_with_one_warning(postgres, fresh_url):  # noqa: F811
     from seasoned.memory.stores.postgres import migration
 
     url = postgres.url(database=fresh_url.rsplit("/", 1)[1])

@@ -78,17 +78,17 @@ def b(site):
         assert memory.verify().hash == site.hash
 
 
-def test_admin_sees_the_rows_that_tenants_must_not(site):
+def test_admin_reads_rows_of_every_table(site):
     assert all(site.before[table] for table in ALL)
 
 
-def test_each_tenant_has_a_whole_memory(site):
+def test_each_tenant_passes_the_memory_checker(site):
     for url in (site.a, site.b):
         check_memory(lambda name, url=url: Memory.open(url, namespace=name, gamma=0.5))
     site.before = site.everything()
 
 
-def test_namespaces_of_the_same_name_are_two(site):
+def test_tenants_may_have_namespaces_of_the_same_name(site):
     with Memory.open(site.a, namespace="site") as one, Memory.open(site.b, namespace="site") as other:
         assert [e.id for e in one.episodes()] == ["a1"]
         assert [e.id for e in other.episodes()] == ["b1"]
@@ -101,7 +101,7 @@ def test_namespaces_of_the_same_name_are_two(site):
 
 
 @pytest.mark.parametrize("table", ALL)
-def test_b_reads_nothing_of_a(site, b, table):
+def test_tenant_cannot_read_rows_of_another(site, b, table):
     key = "id" if table == "namespace" else "namespace_id"
     assert b.execute(f"SELECT count(*) FROM seasoned.{table} WHERE {key} = %s", (site.id,)).fetchone() == (0,)
     told = b.execute(f"SELECT coalesce(json_agg(t), '[]')::text FROM seasoned.{table} AS t").fetchone()[0]
@@ -133,7 +133,7 @@ READ = {
 
 
 @pytest.mark.parametrize("statements", READ.values(), ids=READ)
-def test_b_cannot_bypass_the_policy(site, b, statements):
+def test_tenant_cannot_bypass_the_policy(site, b, statements):
     names = {"owner": site.owner.split("/")[2].split(":")[0], "a": site.names[0]}
     *first, last = [s.format(**{k: f'"{v}"' for k, v in names.items()}) for s in statements]
     for statement in first:
@@ -142,7 +142,7 @@ def test_b_cannot_bypass_the_policy(site, b, statements):
         b.execute(last).fetchall()
 
 
-def test_the_group_that_b_may_become_sees_nothing(site, b):
+def test_group_of_tenants_reads_no_row(site, b):
     b.execute(f"SET ROLE {GROUP}")
     for table in ALL:
         assert b.execute(f"SELECT count(*) FROM seasoned.{table}").fetchone() == (0,)
@@ -157,7 +157,7 @@ def test_session_settings_do_not_change_the_tenant(site, b):
     assert b.execute("SELECT count(*) FROM seasoned.state WHERE namespace_id = %s", (site.id,)).fetchone() == (0,)
 
 
-def test_conditions_of_b_are_not_evaluated_on_rows_of_a(site, b):
+def test_conditions_of_a_tenant_are_not_evaluated_on_rows_of_another(site, b):
     """Neither an error that depends on a row, nor a function that tells what it saw."""
     b.execute("SELECT count(*) FROM seasoned.state WHERE 1 / (length(text) - %s) > 0", (len(SECRET),)).fetchone()
     b.execute("SELECT count(*) FROM seasoned.step WHERE 1 / (reward - 7.0) > 0").fetchone()
@@ -194,7 +194,7 @@ def test_planner_statistics_reveal_no_content(site, b):
     assert expected(SECRET) == expected("nowhere to be found")
 
 
-def test_b_learns_no_names(site, b):
+def test_tenant_reads_only_its_own_name_and_changes_none(site, b):
     assert b.execute("SELECT role FROM seasoned.tenant").fetchall() == [(site.names[1],)]
     with pytest.raises(psycopg.errors.InsufficientPrivilege):
         b.execute("UPDATE seasoned.tenant SET role = 'c'")
@@ -208,7 +208,7 @@ def test_b_learns_no_names(site, b):
 
 
 @pytest.mark.parametrize("table", ALL)
-def test_b_changes_and_deletes_nothing_of_a(site, b, table):
+def test_tenant_cannot_change_or_delete_rows_of_another(site, b, table):
     key = "id" if table == "namespace" else "namespace_id"
     column = "gamma" if table == "namespace" else COLUMNS[table][-1]
     with b.transaction(force_rollback=True):
@@ -245,7 +245,7 @@ def test_b_changes_and_deletes_nothing_of_a(site, b, table):
 
 
 @pytest.mark.parametrize("table", [name for name in ALL if name != "namespace"])
-def test_b_puts_no_row_under_a_and_learns_no_key_of_it(site, b, table):
+def test_tenant_cannot_insert_rows_for_another_or_detect_its_keys(site, b, table):
     """A key that a has and one that it has not give one and the same answer."""
     declared = next(one for one in TABLES if one.name == table)
     names = [column.name for column in declared.columns if column.name != "visit_ordinal"]
@@ -279,7 +279,7 @@ def test_b_puts_no_row_under_a_and_learns_no_key_of_it(site, b, table):
             b.execute(f"UPDATE seasoned.{table} SET namespace_id = %s", (site.id,))
 
 
-def test_b_takes_no_namespace_of_a(site, b):
+def test_tenant_cannot_take_a_namespace_of_another(site, b):
     own = "gamma = 0.1 WHERE"
     assert b.execute(f"UPDATE seasoned.namespace SET {own} id = %s", (site.id,)).rowcount == 0
     for statement in (
@@ -295,7 +295,7 @@ def test_b_takes_no_namespace_of_a(site, b):
             b.execute(statement, {"a": site.names[0], "id": site.id})
 
 
-def test_b_cannot_turn_the_numbers_back(site, b):
+def test_tenant_cannot_reset_sequences_or_schema(site, b):
     for statement in (
         "SELECT setval('seasoned.namespace_number', 1)",
         "ALTER SEQUENCE seasoned.namespace_number RESTART",
@@ -311,7 +311,7 @@ def test_b_cannot_turn_the_numbers_back(site, b):
             b.execute(statement)
 
 
-def test_b_cannot_shadow_objects_of_a(site, b):
+def test_tenant_cannot_shadow_objects_of_another(site, b):
     for statement in (
         "CREATE TABLE seasoned.trap (x text)",
         "CREATE VIEW seasoned.trap AS SELECT 1",
@@ -338,7 +338,7 @@ def test_b_cannot_shadow_objects_of_a(site, b):
     site.admin.execute("DROP FUNCTION public.count(bigint), public.take()")
 
 
-def test_b_blocks_no_writer_of_a(site, b):
+def test_tenant_cannot_block_a_writer_of_another(site, b):
     with b.transaction():
         b.execute("SELECT * FROM seasoned.namespace FOR UPDATE").fetchall()
         b.execute("SELECT * FROM seasoned.namespace WHERE id = %s FOR UPDATE", (site.id,)).fetchall()
@@ -359,7 +359,7 @@ def test_only_superusers_bypass_the_policies(site):
 # ------------------------------------------------------------------------------- making tenants
 
 
-def test_migrating_again_changes_nothing(site):
+def test_second_migration_changes_nothing(site):
     catalogue = (
         "SELECT relname::text, relacl::text, relrowsecurity FROM pg_class "
         "WHERE relnamespace = 'seasoned'::regnamespace ORDER BY 1"
@@ -372,7 +372,7 @@ def test_migrating_again_changes_nothing(site):
         assert memory.verify().hash == site.hash
 
 
-def test_a_name_may_be_anything(site):
+def test_tenant_name_may_contain_any_characters(site):
     name = f'x"; DROP TABLE seasoned.state; --{site.database}'
     migrate(site.owner, [name], {name: "pass'\"word"})
     check_memory(lambda ns: Memory.open(site.server.url(name, "pass'\"word", site.database), namespace=ns, gamma=0.5))
@@ -409,7 +409,7 @@ def test_invalid_tenant_is_refused_and_nothing_created(site, tenants, passwords,
     assert site.admin.execute("SELECT rolname FROM pg_roles ORDER BY 1").fetchall() == roles
 
 
-def test_the_owner_and_its_members_are_no_tenants(site):
+def test_owner_and_its_members_are_refused_as_tenants(site):
     owner = site.owner.split("/")[2].split(":")[0]
     member = f"member_{site.database}"
     site.admin.execute(f"CREATE ROLE {member} LOGIN")
@@ -419,7 +419,7 @@ def test_the_owner_and_its_members_are_no_tenants(site):
             migrate(site.owner, [name])
 
 
-def test_only_the_owner_makes_tenants(site):
+def test_only_the_owner_creates_tenants(site):
     with pytest.raises(StoreError, match=r"the tables belong to.*Connect as that role"):
         migrate(site.b, ["c"])
 

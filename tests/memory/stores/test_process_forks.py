@@ -109,7 +109,7 @@ class Waiting:
         return frozenset(state.split())
 
 
-def test_a_fork_while_another_thread_writes_leaves_a_child_that_works(tmp_path):
+def test_child_forked_during_a_write_of_another_thread_works(tmp_path):
     encoder = Waiting()
     with Memory.open(tmp_path / "agent.db", encoder=encoder) as memory:
         writer = threading.Thread(target=memory.add, args=(Episode("t", [Step("slow page", "go")]),))
@@ -127,7 +127,7 @@ def test_a_fork_while_another_thread_writes_leaves_a_child_that_works(tmp_path):
         memory.verify()
 
 
-def test_threads_fork_and_write_at_once(tmp_path):
+def test_threads_fork_and_write_concurrently(tmp_path):
     failed = []
     with Memory.open(tmp_path / "a.db") as one, Memory.open(tmp_path / "b.db") as other:
 

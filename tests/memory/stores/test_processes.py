@@ -86,7 +86,7 @@ def test_several_processes_create_the_same_file_at_once(tmp_path, attempt):
         memory.verify()
 
 
-def test_another_connections_commit_is_seen_at_the_next_query(tmp_path):
+def test_commit_of_another_connection_is_visible_at_the_next_query(tmp_path):
     path = tmp_path / "agent.db"
     with Memory.open(path) as one, Memory.open(path) as other:
         for n in range(5):
@@ -169,7 +169,7 @@ def test_forked_child_of_a_memory_in_ram_is_refused(tmp_path):
         assert len(memory.search("page")) == 1
 
 
-def test_closing_in_a_child_leaves_the_parent_alone(tmp_path):
+def test_closing_in_a_child_does_not_close_the_parent(tmp_path):
     with Memory.open(tmp_path / "agent.db") as memory:
         memory.add(Episode("t", [Step("page one", "a")]))
         in_child(memory.close)

@@ -22,14 +22,14 @@ NUMBERS = st.integers(0, 10**6)
 
 
 @given(IDS, NUMBERS)
-def test_answer_id_gives_its_feedback_back(feedback, number):
+def test_answer_id_contains_its_feedback_id(feedback, number):
     answer = answer_id(feedback, number)
     assert may_be_answer(answer)
     assert feedback_of_answer(answer) == feedback
 
 
 @given(IDS, NUMBERS, st.floats(0.0, 10.0), st.integers(0, 2**62))
-def test_event_id_gives_its_feedback_and_number_back_however_often_it_is_reweighted(feedback, number, weight, at_us):
+def test_event_id_contains_its_feedback_id_and_number_after_reweightings(feedback, number, weight, at_us):
     first = event_id(feedback, number)
     again = reweighted_event_id(reweighted_event_id(first, 1.0, 1), weight, at_us)
     assert {original_event_id(first), original_event_id(again)} == {first}

@@ -53,7 +53,7 @@ def test_texts_are_redacted_and_ids_and_digests_are_not(memory):
     memory.verify()
 
 
-def test_imported_feedback_equals_feedback_given_here(memory, tmp_path):
+def test_imported_feedback_equals_added_feedback(memory, tmp_path):
     said = [
         Choice(("dial 5551234567", "wait"), 1, "5551234567"),
         Edit("dial 5557654321"),

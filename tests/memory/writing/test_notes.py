@@ -103,7 +103,7 @@ def test_a_note_on_a_step_never_recorded_is_on_the_whole_episode(memory):
     memory.verify()
 
 
-def test_a_note_on_a_pending_episode(place):
+def test_note_on_a_pending_episode_is_stored(place):
     """On PostgreSQL an added episode is derived by whoever looks next; a note need not wait for that."""
     name = f"n{uuid.uuid4().hex}"
     with Memory.open(place, namespace=name) as memory, Memory.open(place, namespace=name, read_only=True) as reader:

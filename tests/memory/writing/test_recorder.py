@@ -33,7 +33,7 @@ def play(recorder):
 
 @pytest.mark.parametrize("kind", [KeyboardInterrupt, SystemExit])
 @pytest.mark.parametrize("id_", [None, "e1"])
-def test_an_interrupt_before_the_commit_is_done_keeps_the_episode(kind, id_):
+def test_interrupt_during_the_commit_does_not_lose_the_episode(kind, id_):
     with Memory.open(":memory:", encoder=Interrupted(kind)) as memory:
         recorder = memory.episode("t", id=id_)
         with pytest.raises(kind):

@@ -43,7 +43,7 @@ def lines_that_fail(memory: Memory) -> list[str]:
 
 
 @pytest.mark.parametrize("kind", ["sqlite", "postgres"])
-def test_a_failed_import_and_an_idle_add_in_between(kind, tmp_path, request):
+def test_adds_after_a_failed_import_get_valid_numbers(kind, tmp_path, request):
     url = tmp_path / "m.db" if kind == "sqlite" else request.getfixturevalue("fresh_url")
     with Memory.open(url) as memory:
         memory.add(episode("e0", "state 0", "act 0"))
@@ -57,7 +57,7 @@ def test_a_failed_import_and_an_idle_add_in_between(kind, tmp_path, request):
         memory.verify()
 
 
-def test_a_failed_commit_and_another_process_in_between(tmp_path):
+def test_adds_after_failed_imports_and_commits_of_another_process_get_valid_numbers(tmp_path):
     path = tmp_path / "m.db"
     with Memory.open(path) as memory, Memory.open(path) as other:
         for number in range(3):
@@ -77,7 +77,7 @@ def counted(memory, state):
     return dict(zip(found.actions, found.counts.tolist(), strict=True))
 
 
-def test_a_full_disk_and_another_process_at_the_same_states(tmp_path):
+def test_episode_refused_by_a_full_disk_is_added_after_another_process_used_its_states(tmp_path):
     states = [f"state {number} " + f"w{number} " * 5 + "x" * 300 for number in range(400)]
     with Memory.open(tmp_path / "m.db") as memory, Memory.open(tmp_path / "m.db") as other:
         memory.add(episode("e0", "start", "go"))
@@ -94,7 +94,7 @@ def test_a_full_disk_and_another_process_at_the_same_states(tmp_path):
         memory.verify()
 
 
-def test_a_lost_connection_and_another_host_at_the_same_state(postgres, fresh_url):  # noqa: F811
+def test_episode_of_a_lost_connection_is_added_after_another_host_used_its_state(postgres, fresh_url):  # noqa: F811
     lost = []
     with Memory.open(fresh_url) as memory, Memory.open(fresh_url) as other, postgres.connect(fresh_url) as admin:
         memory.add_many([episode("e0", "start", "go")])

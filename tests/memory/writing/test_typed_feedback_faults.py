@@ -20,7 +20,7 @@ from seasoned.types import Choice, OwnAnswer, Thumbs
 SHOWN = "It is lost."
 
 
-def test_kill_9_in_the_middle_leaves_all_or_nothing(tmp_path):
+def test_kill_9_during_feedback_leaves_all_or_none_of_it(tmp_path):
     path = tmp_path / "agent.db"
     with Memory.open(path) as memory:
         memory.add(Episode("support", [Step("where?", SHOWN)], "talk"))
