@@ -132,10 +132,10 @@ def test_missing_file_is_reported_before_a_missing_language_package(jericho, mon
 
 
 def test_list_is_found_once_and_cached(cache_home):
-    found = []
+    calls = []
 
     def find():
-        found.append(1)
+        calls.append(1)
         return ("north", "take lamp")
 
     assert default_cache_file() == cache_home / "seasoned" / "jericho-actions.db"
@@ -143,12 +143,12 @@ def test_list_is_found_once_and_cached(cache_home):
         cache = ActionCache(default_cache_file())
         assert cache.get(("story", "here"), find) == cache.get(("story", "here"), find) == ("north", "take lamp")
         cache.close()
-    assert len(found) == 1
+    assert len(calls) == 1
     cache = ActionCache(default_cache_file())
     cache.get(("story", "there"), find)
     cache.get(("sto", "ryhere"), find)
     assert cache.get(("nowhere",), tuple) == ()
-    assert len(found) == 3
+    assert len(calls) == 3
     with pytest.raises(StoreError, match="closed"):
         cache.close()
         cache.get(("story", "here"), find)

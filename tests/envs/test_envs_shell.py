@@ -37,11 +37,11 @@ def shell():
 
 def sleepers(seconds):
     """The living processes that sleep for this long; each test has its own number."""
-    found = []
+    pids = []
     for process in psutil.process_iter(["cmdline", "status"]):
         if process.info["status"] != psutil.STATUS_ZOMBIE and process.info["cmdline"] == ["sleep", str(seconds)]:
-            found.append(process.pid)
-    return found
+            pids.append(process.pid)
+    return pids
 
 
 def gone(seconds, within_s=10.0):
@@ -194,9 +194,9 @@ def test_endless_output_is_limited(shell):
     assert 1 << 20 < seen.written_bytes < 16 << 20
     assert len(seen.output) < 1_100
     seen = shell.run("seq 1 1000")
-    head, said, tail = seen.output.partition(f"\n[{seen.written_bytes - 1_000} bytes left out]\n")
+    head, notice, tail = seen.output.partition(f"\n[{seen.written_bytes - 1_000} bytes left out]\n")
     assert head.startswith("1\n2\n")
-    assert said
+    assert notice
     assert tail.endswith("\n999\n1000\n")
     assert len(head) == len(tail) == 500
 

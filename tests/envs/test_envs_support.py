@@ -243,14 +243,14 @@ def test_perfect_policy_earns_everything_and_random_one_in_seven():
 
 def test_asking_reveals_the_missing_fact_once_at_a_cost():
     with Sync(SupportTriage(tickets=60, ask=True, ask_cost=0.25, delay=0, noise=0.0)) as desk:
-        seen, asked, missing = desk.reset(seed=0), 0, 0
+        seen, n_questions, missing = desk.reset(seed=0), 0, 0
         while not seen.terminated:
             assert ASK in seen.admissible
             if ":unknown" in seen.state:
                 missing += 1
                 before = seen.state
                 seen = desk.step(ASK)
-                asked += 1
+                n_questions += 1
                 assert (seen.reward, ASK in seen.admissible) == (-0.25, False)
                 assert len([1 for a, b in zip(before.split(), seen.state.split(), strict=True) if a != b]) == 1
                 assert ":unknown" not in seen.state
@@ -259,9 +259,9 @@ def test_asking_reveals_the_missing_fact_once_at_a_cost():
             seen = desk.step(desk.right_team)
             assert seen.reward == 1.0
         assert 5 <= missing <= 30
-        assert desk.true_score == pytest.approx(60 - 0.25 * asked)
-        assert desk.regret == pytest.approx(0.25 * asked)
-        assert len(desk.true_rewards) == 60 + asked
+        assert desk.true_score == pytest.approx(60 - 0.25 * n_questions)
+        assert desk.regret == pytest.approx(0.25 * n_questions)
+        assert len(desk.true_rewards) == 60 + n_questions
     with Sync(SupportTriage(tickets=60)) as desk:
         steps, _ = play(desk, oracle)
         assert not any("unknown" in state for state, _, _ in steps)

@@ -179,10 +179,10 @@ def test_missing_textworld_error_has_the_install_command(tmp_path):
         "try: open_env('textworld:cooking', games_dir=sys.argv[1])\n"
         "except MissingExtraError as error: print(error)"
     )
-    told = subprocess.run(
+    message = subprocess.run(
         [sys.executable, "-c", code, str(tmp_path)], check=True, capture_output=True, text=True
     ).stdout
-    assert "pip install 'seasoned[textworld]'" in told
+    assert "pip install 'seasoned[textworld]'" in message
 
 
 def test_file_without_its_json_is_refused(tmp_path):

@@ -22,9 +22,9 @@ def test_page_shows_one_game_of_each_kind():
 @pytest.mark.parametrize("spec", SPECS, ids=lambda spec: re.split("[:?]", spec)[1])
 def test_each_level_opens_and_seeds_differ(spec, tmp_path):
     pytest.importorskip("textworld", reason="needs the extra textworld: pip install 'seasoned[textworld]'")
-    told = []
+    states = []
     for seed in (1, 1, 2):
         assert spec.count("seed=1") == 1
         with Sync(open_env(spec.replace("seed=1", f"seed={seed}"), games_dir=tmp_path)) as env:
-            told.append((env.task, env.reset()))
-    assert told[0] == told[1] != told[2]
+            states.append((env.task, env.reset()))
+    assert states[0] == states[1] != states[2]

@@ -35,10 +35,10 @@ def episode(id_=None, n=2, **fields):
 def test_returns_follow_their_definition_at_any_gamma(rewards, gamma, other):
     with Memory.open(":memory:", gamma=gamma) as memory:
         memory.add(Episode("t", [Step(f"s {i}", "a", reward) for i, reward in enumerate(rewards)]))
-        for asked, used in ((None, gamma), (other, other)):
-            found = {n.experience.step: n.experience.return_ for n in memory.search("s", k=99, gamma=asked)}
+        for passed_gamma, used in ((None, gamma), (other, other)):
+            measured = {n.experience.step: n.experience.return_ for n in memory.search("s", k=99, gamma=passed_gamma)}
             expected = [float(value) for value in returns(rewards, used)]
-            assert [found[t] for t in range(len(rewards))] == pytest.approx(expected, rel=1e-9, abs=1e-9)
+            assert [measured[t] for t in range(len(rewards))] == pytest.approx(expected, rel=1e-9, abs=1e-9)
 
 
 def test_a_namespace_stores_its_gamma(tmp_path):
@@ -129,8 +129,8 @@ def test_an_exception_commits_the_episode_as_aborted_and_is_raised(memory, kind)
         running.record("page", "click", 1.0)
         raise thrown
     assert caught.value is thrown
-    kept = memory.get(running.id)
-    assert (kept.ending, [s.action for s in kept.steps]) == ("aborted", ["click"])
+    stored = memory.get(running.id)
+    assert (stored.ending, [s.action for s in stored.steps]) == ("aborted", ["click"])
     assert memory.search("page") == []
     assert memory.evidence(EvidenceQuery("page", k=3, unit="states", threshold=0.0)).n_steps == 0
     assert len(memory) == 1
@@ -230,9 +230,10 @@ def test_another_encoder_is_refused_or_reindexes(tmp_path):
         fresh.import_lines(again.export())
         for state in ("a b", "c", "ape bee cat", "#", "zzz"):
             assert again.search(state, k=9) == fresh.search(state, k=9)
-            for asked in ({"gamma": None}, {"gamma": 0.3, "decay": 0.5}):
+            for options in ({"gamma": None}, {"gamma": 0.3, "decay": 0.5}):
                 one, other = (
-                    m.evidence(EvidenceQuery(state, k=2, unit="states", threshold=0.0, **asked)) for m in (again, fresh)
+                    m.evidence(EvidenceQuery(state, k=2, unit="states", threshold=0.0, **options))
+                    for m in (again, fresh)
                 )
                 assert one.actions == other.actions
                 assert one.totals.tolist() == pytest.approx(other.totals.tolist())
@@ -317,8 +318,8 @@ def test_threads_share_one_memory(tmp_path, on_disk):
                     added = memory.add(Episode(f"task {name}", [Step(f"thread-{name} step-{i}", "go", float(i))]))
                     ids.append(added)
                     memory.feedback(added, 1.0, author=str(name))
-                    found = memory.search(f"thread-{name} step-{i}", k=1)[0]
-                    assert (found.experience.episode_id, found.experience.reward) == (added, i + 1.0)
+                    neighbor = memory.search(f"thread-{name} step-{i}", k=1)[0]
+                    assert (neighbor.experience.episode_id, neighbor.experience.reward) == (added, i + 1.0)
                     memory.evidence(EvidenceQuery("thread", k=3, unit="states", threshold=0.0, gamma=i / 12))
             except BaseException as error:
                 failed.append(error)
@@ -350,12 +351,14 @@ def test_steps_are_those_of_a_search_for_all(memory):
     excluded = memory.add(Episode("bad", [Step("x", "wrong")]))
     memory.quarantine(Selection(episode=excluded), "it is wrong")
     memory.feedback(memory.episodes()[0].id, -2.0, 0)
-    found = {(n.experience.episode_id, n.experience.step): n.experience for n in memory.search("x", 1000, gamma=0.5)}
+    experiences = {
+        (n.experience.episode_id, n.experience.step): n.experience for n in memory.search("x", 1000, gamma=0.5)
+    }
     steps = memory.steps(gamma=0.5)
-    assert {(step.episode_id, step.step): step for step in steps} == found
+    assert {(step.episode_id, step.step): step for step in steps} == experiences
     order = [one.id for one in reversed(memory.episodes())]
     assert [(step.episode_id, step.step) for step in steps] == sorted(
-        found, key=lambda place: (order.index(place[0]), -place[1])
+        experiences, key=lambda place: (order.index(place[0]), -place[1])
     )
 
 

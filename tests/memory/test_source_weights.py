@@ -32,13 +32,13 @@ def memory():
 
 
 def rewards(memory):
-    found = {(n.experience.episode_id, n.experience.step): n.experience for n in memory.search("page", k=100)}
+    experiences = {(n.experience.episode_id, n.experience.step): n.experience for n in memory.search("page", k=100)}
     for episode in memory.episodes():
-        steps = [found[episode.id, i] for i in range(len(episode.steps))]
+        steps = [experiences[episode.id, i] for i in range(len(episode.steps))]
         expected = discounted_returns([step.reward for step in steps], GAMMA).tolist()
         assert [step.return_ for step in steps] == pytest.approx(expected)
     memory.verify()
-    return {key: one.reward for key, one in found.items()}
+    return {key: one.reward for key, one in experiences.items()}
 
 
 def test_reweighting_by_one_restores_the_original_weights(memory):
@@ -88,8 +88,8 @@ def test_sources_returns_counts_and_weights(memory):
     memory.revoke(memory.feedback("e0", 9.0, 0, "human"))
     memory.feedback("e1", -1.0, 0, "tests")
     memory.quarantine(Selection(source="tests"), "broken")
-    found = memory.sources()
-    assert {name: (one.events, one.total) for name, one in found.items()} == {"judge": (1, 0.5), "tests": (1, 0.0)}
+    sources = memory.sources()
+    assert {name: (one.events, one.total) for name, one in sources.items()} == {"judge": (1, 0.5), "tests": (1, 0.0)}
 
 
 def test_a_quarantined_source_stays_excluded_and_returns_reweighted(memory):
@@ -162,11 +162,11 @@ def test_reweightings_with_a_clock_that_stops_or_goes_back_do_not_conflict(memor
 
 
 def test_an_import_does_not_revive_revoked_feedback_by_its_reweighting(memory, tmp_path):
-    said = memory.feedback("e0", 1.0, 0, "judge")
+    feedback_id = memory.feedback("e0", 1.0, 0, "judge")
     with Memory.open(tmp_path / "copy.db", gamma=GAMMA) as copy:
         copy.import_lines(memory.export())
         copy.reweight_source("judge", 0.5)
-        memory.revoke(said)
+        memory.revoke(feedback_id)
         assert memory.import_lines(copy.export()) == (0, 1)
     assert rewards(memory)["e0", 0] == 1.0
     assert memory.sources() == {}
@@ -215,10 +215,10 @@ def test_any_sequence_of_reweightings_follows_the_definition(operations):
                     continue
                 assert memory.reweight_source(source, by) == sum(factor[key] != by for key in places)
                 factor |= dict.fromkeys(places, by)
-        found = rewards(memory)
+        measured = rewards(memory)
         for place in range(4):
             expected = 1.0 + sum(said[key] * factor[key] for key in said if key[0] == place)
-            assert found[f"e{place // 2}", place % 2] == pytest.approx(expected, abs=1e-9)
+            assert measured[f"e{place // 2}", place % 2] == pytest.approx(expected, abs=1e-9)
 
 
 @pytest.mark.parametrize(
@@ -257,8 +257,8 @@ def test_commands_give_the_results_of_the_library(tmp_path):
         memory.add(episode(0))
     assert call("sources", str(tmp_path / "silent.db")).stdout == "no feedback counts in this namespace\n"
     assert json.loads(call("reweight", path, "judge", "0.5", "--json").stdout)["events"] == 1
-    [found] = json.loads(call("sources", path, "--json").stdout)["sources"]
-    assert found == {"source": "judge", "events": 1, "total": 0.25, "factors": [0.5]}
+    [listed] = json.loads(call("sources", path, "--json").stdout)["sources"]
+    assert listed == {"source": "judge", "events": 1, "total": 0.25, "factors": [0.5]}
     assert "judge" in call("sources", path).stdout
     assert call("reweight", path, "nobody", "1").exit_code == 3
     assert call("reweight", path, "judge", "-1").exit_code == 2

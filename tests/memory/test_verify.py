@@ -183,11 +183,11 @@ def test_damaged_byte_is_detected_or_harmless(whole, tmp_path):
         for suffix in ("-wal", "-shm"):
             (tmp_path / f"damaged.db{suffix}").unlink(missing_ok=True)
         try:
-            found = opened_and_verified(path)
+            outcome = opened_and_verified(path)
         except SeasonedError:
             noticed += 1
         else:  # free space, or a value that only the hash covers
-            assert (found.episodes, found.steps) == (expected.episodes, expected.steps)
+            assert (outcome.episodes, outcome.steps) == (expected.episodes, expected.steps)
     assert noticed > 60
 
 

@@ -61,14 +61,14 @@ def run_one(memory, environment, attempts):
 
 
 def test_best_of_n_plays_all_attempts_and_records_the_best():
-    kept = [play(Attempts(attempts=8), seed=seed) for seed in range(4)]
-    for result, log, environment in kept:
+    results = [play(Attempts(attempts=8), seed=seed) for seed in range(4)]
+    for result, log, environment in results:
         assert len(environment.scores) == 8
         assert result.score == max(environment.scores)
         assert sum(step.reward for step in log.steps) == pytest.approx(result.score)
         assert result.steps == len(log.steps)
         assert log.ending == result.ending
-    assert np.mean([result.score for result, _, _ in kept]) > np.mean([e.scores[0] for _, _, e in kept])
+    assert np.mean([result.score for result, _, _ in results]) > np.mean([e.scores[0] for _, _, e in results])
 
 
 def test_attempts_share_the_instance_and_the_first_equals_the_model_alone():
@@ -216,10 +216,10 @@ def test_samples_differ_by_step_and_repeat_with_the_seed():
     assert not set(seeds(1)) & set(seeds(2))
 
 
-def to_and_fro(budget, *, told=True):
+def to_and_fro(budget, *, learned=True):
     """A corridor of ten steps, five of them with a choice."""
     llm, reader = consistent(lambda request: "west", tokens=budget)
-    if told:
+    if learned:
         priors = [Prior({"east": 0.0}), Prior({"west": -0.7, "east": -0.7})] * 5
         asyncio.run(reader.learn(Episode("t", [Step("s", "east", prior=prior) for prior in priors])))
     environment = Grid(["S.........G"], max_steps=10)
@@ -233,7 +233,7 @@ def test_a_budget_of_tokens_sets_the_number_of_samples():
     for budget in (2.0 * tokens, 7.3 * tokens):
         calls, spent = to_and_fro(budget)
         assert budget <= spent < budget + spent / calls  # by at most one sample more
-    _, unknown = to_and_fro(20.0 * tokens, told=False)  # 20 steps are expected, 5 come
+    _, unknown = to_and_fro(20.0 * tokens, learned=False)  # 20 steps are expected, 5 come
     assert 0.5 < unknown / (5.0 * tokens) < 1.5
 
 

@@ -29,7 +29,7 @@ def counting():
     return llm
 
 
-def asked(llm, index=-1):
+def sent_prompts(llm, index=-1):
     return llm.requests[index].messages[-1].content
 
 
@@ -42,8 +42,8 @@ def test_reflexion_shows_the_last_three_reflections_on_failures():
     usages = tell(arm, *(episode(mark=str(n)) for n in range(4)), episode(1.0))
     assert [usage.calls for usage in usages] == [1, 1, 1, 1, 0]
     assert arm.context("s", "t").split("\n")[1:-1] == ["- answer 2", "- answer 3", "- answer 4"]
-    assert "go 3" in asked(llm)
-    assert "score 0" in asked(llm)
+    assert "go 3" in sent_prompts(llm)
+    assert "score 0" in sent_prompts(llm)
     assert all(request.temperature == 0.0 for request in llm.requests)
 
 
@@ -69,7 +69,7 @@ def test_workflows_are_induced_from_successes_only():
     arm = Workflows(LessonWriter(llm), success=1.0)
     usages = tell(arm, episode(0.0), episode(1.0, mark="good"), episode(0.0))
     assert [usage.calls for usage in usages] == [0, 1, 0]
-    assert "do good" in asked(llm)
+    assert "do good" in sent_prompts(llm)
     assert arm.context("s", "t") == "Workflows that succeeded before, the latest last:\nanswer 1\nNow:"
 
 
@@ -90,8 +90,8 @@ def test_each_episode_uses_the_latest_guide():
     first = arm.context("s", "t").split("\n")[1]
     tell(arm, episode(0.0, mark="one"))
     assert arm.context("s", "t").split("\n")[1] == "answer 1"
-    assert first in asked(llm)
-    assert "go one" in asked(llm)
+    assert first in sent_prompts(llm)
+    assert "go one" in sent_prompts(llm)
 
 
 def test_the_parent_is_the_upper_confidence_bound_of_scaled_scores():
@@ -99,13 +99,13 @@ def test_the_parent_is_the_upper_confidence_bound_of_scaled_scores():
     llm = counting()
     arm = Evolution(LessonWriter(llm))
     tell(arm, episode(5.0, mark="first"), episode(0.0, mark="second"))
-    assert "go first" in asked(llm)
-    assert "answer 1" not in asked(llm)
+    assert "go first" in sent_prompts(llm)
+    assert "answer 1" not in sent_prompts(llm)
     # Equal scores: 0 + sqrt(log 2 / 2) = 0.59 against 0.8 sqrt(log 2) = 0.67: the one without a child.
     llm = counting()
     tell(Evolution(LessonWriter(llm)), episode(5.0, mark="first"), episode(5.0, mark="second"))
-    assert "go second" in asked(llm)
-    assert "answer 1" in asked(llm)
+    assert "go second" in sent_prompts(llm)
+    assert "answer 1" in sent_prompts(llm)
     # Without exploration the best is always rewritten.
     llm = counting()
     tell(
@@ -114,7 +114,7 @@ def test_the_parent_is_the_upper_confidence_bound_of_scaled_scores():
         episode(3.0, mark="b"),
         episode(2.0, mark="c"),
     )
-    assert "go b" in asked(llm)
+    assert "go b" in sent_prompts(llm)
 
 
 def test_successful_guide_is_repeated_without_a_call():

@@ -78,7 +78,7 @@ BAD = Episode("t", [Step("hall red door", "kick red"), Step("pit dark", "wait", 
 FAIR = Episode("t", [Step("hall red door", "open red", 1.0), Step("vault gold", "leave", 0.0)], id="fair")
 
 
-def told(finder, *episodes, **options):
+def shown_context(finder, *episodes, **options):
     arm = PastSuccesses(finder, **options)
     for episode in episodes:
         asyncio.run(arm.learn(episode))
@@ -102,7 +102,7 @@ def finder(request, memory):
 
 
 def test_only_successes_are_shown_most_similar_first(finder):
-    arm = told(finder, BAD, GOOD, success=2.0)
+    arm = shown_context(finder, BAD, GOOD, success=2.0)
     context = arm.context("a hall with a red door", "t")
     assert context.split("\n") == [
         "What worked before in moments like this, the most alike first:",
@@ -118,20 +118,20 @@ def test_only_successes_are_shown_most_similar_first(finder):
 
 def test_equal_steps_are_shown_once_with_the_highest_return(finder):
     """Both successes contain `open red` in the hall, with the returns 2 and 1."""
-    context = told(finder, GOOD, FAIR).context("hall red door", "t")
+    context = shown_context(finder, GOOD, FAIR).context("hall red door", "t")
     assert context.count("open red") == 1
     assert "Earned from there: 2" in context
 
 
 def test_equal_similarity_is_ordered_by_return(finder):
-    context = told(finder, FAIR, GOOD).context("vault gold", "t")
+    context = shown_context(finder, FAIR, GOOD).context("vault gold", "t")
     assert context.index("take gold") < context.index("leave")
 
 
 def test_k_and_window_limit_the_examples(finder):
-    arm = told(finder, FAIR, GOOD, k=1)
+    arm = shown_context(finder, FAIR, GOOD, k=1)
     assert arm.context("vault gold", "t").count("State:") == 1
-    assert told(finder, GOOD, window_tokens=10).context("vault gold", "t") == ""
+    assert shown_context(finder, GOOD, window_tokens=10).context("vault gold", "t") == ""
 
 
 def long_state(number, length=60):
@@ -143,7 +143,7 @@ def test_window_cuts_long_states_and_skips_steps_that_do_not_fit():
     states = [long_state(n) for n in range(3)]
     actions = ["open", "say " + "word " * 70, "push"]
     episode = Episode("t", [Step(*each, 1.0) for each in zip(states, actions, strict=True)], id="e")
-    context = told(ByBM25(), episode, k=3, window_tokens=200).context("door room0 room0", "t")
+    context = shown_context(ByBM25(), episode, k=3, window_tokens=200).context("door room0 room0", "t")
     assert 170 <= estimated_tokens(context) <= 200
     shown = [line for line in context.split("\n") if line.startswith("State: ")]
     assert len(shown) == 2 and "Action: push" in context and "say word" not in context
@@ -157,7 +157,7 @@ def test_window_is_filled_like_the_one_of_examples(memory):
     for episode in episodes:
         memory.add(episode)
     for window in (150, 200, 300, 800):
-        plain = told(ByBM25(), *episodes, k=3, window_tokens=window).context("door", "t")
+        plain = shown_context(ByBM25(), *episodes, k=3, window_tokens=window).context("door", "t")
         query = ExampleQuery("t", observation="door")
         examples = Examples(memory, k=3, window=0, budget_tokens=window, per_task=None).retrieve(query)
         assert plain.count("State: ") == len(examples)
@@ -171,7 +171,7 @@ def test_window_is_filled_like_the_one_of_examples(memory):
 )
 def test_window_is_never_exceeded_and_states_have_a_minimum_length(sizes, window):
     steps = [Step(long_state(n, size), "go " * long, 1.0) for n, (size, long) in enumerate(sizes)]
-    context = told(ByBM25(), Episode("t", steps, id="e"), k=4, window_tokens=window).context("door", "t")
+    context = shown_context(ByBM25(), Episode("t", steps, id="e"), k=4, window_tokens=window).context("door", "t")
     assert estimated_tokens(context) <= window
     for line in context.split("\n"):
         if line.startswith("State: "):
@@ -179,8 +179,8 @@ def test_window_is_never_exceeded_and_states_have_a_minimum_length(sizes, window
 
 
 def test_context_is_empty_before_the_first_success(finder):
-    assert told(finder).context("hall red door", "t") == ""
-    assert told(finder, BAD).context("hall red door", "t") == ""
+    assert shown_context(finder).context("hall red door", "t") == ""
+    assert shown_context(finder, BAD).context("hall red door", "t") == ""
 
 
 def test_search_continues_past_nearer_failures(memory):
@@ -188,10 +188,10 @@ def test_search_continues_past_nearer_failures(memory):
     for i in range(200):
         memory.add(Episode("t", [Step("hall red door", f"kick {i}", -1.0)], id=f"bad{i}"))
     memory.add(Episode("t", [Step("hall blue door", "open", 1.0)], id="good"))
-    arm = told(BySearch(lambda state, k: memory.search(state, k, 0.0)), *memory.episodes())
+    arm = shown_context(BySearch(lambda state, k: memory.search(state, k, 0.0)), *memory.episodes())
     assert "Action: open" in arm.context("hall red door", "t")
 
 
 def test_steps_of_memory_that_were_not_learned_are_not_shown(memory):
     memory.add(GOOD)
-    assert told(BySearch(lambda state, k: memory.search(state, k, 0.0))).context("vault gold", "t") == ""
+    assert shown_context(BySearch(lambda state, k: memory.search(state, k, 0.0))).context("vault gold", "t") == ""

@@ -215,16 +215,16 @@ def test_no_context_exceeds_its_window(episodes, window, answer):
 
 @settings(max_examples=10, deadline=None)
 @given(st.integers(0, 4), st.lists(st.sampled_from([0.0, 1.0, 2.0]), min_size=5, max_size=5))
-def test_contexts_contain_learned_episodes_only(told, scores):
+def test_contexts_contain_learned_episodes_only(learned, scores):
     """Every episode has unique words; those of episodes that were not learned never appear."""
     episodes = [
         Episode(f"task w{n}0x", [Step(f"common w{n}1x", f"go w{n}2x"), Step(f"common w{n}3x", f"do w{n}4x", score)])
         for n, score in enumerate(scores)
     ]
     own = [{f"w{n}{i}x" for i in range(5)} for n in range(5)]
-    allowed = set().union(*own[:told])
+    allowed = set().union(*own[:learned])
     for arm in arms().values():
-        tell(arm, *episodes[:told])
+        tell(arm, *episodes[:learned])
         for episode in episodes:
             seen = set(re.findall(r"w\d+x", arm.context("common room", episode.task)))
             assert seen <= allowed

@@ -162,8 +162,8 @@ def test_running_episode_is_not_retrieved():
         memory.add(Episode("t", [Step("elsewhere", "wait", 5.0)], id="old"))
 
         def look():
-            found = [neighbor.experience.episode_id for neighbor in memory.search("cell:0,0", k=100)]
-            asked.append((found, len(memory), [episode.id for episode in memory.episodes()]))
+            ids = [neighbor.experience.episode_id for neighbor in memory.search("cell:0,0", k=100)]
+            asked.append((ids, len(memory), [episode.id for episode in memory.episodes()]))
 
         with memory.episode(task=grid.task, id="new") as episode:
             result = play(grid, Recorded(JitRL(memory), before=look), episode)

@@ -107,8 +107,8 @@ PROMPTS = {
 @pytest.mark.parametrize("kind", PROMPTS)
 def test_default_prompts_are_unchanged_since_the_benchmarks(kind):
     templates = {"text": Templates(), "tools": TOOL_TEMPLATES}[kind]
-    found = {name: hashlib.sha256(getattr(templates, name).encode()).hexdigest()[:16] for name in PROMPTS[kind]}
-    assert found == PROMPTS[kind], "a prompt changed: measure again, then write down its digest here"
+    digests = {name: hashlib.sha256(getattr(templates, name).encode()).hexdigest()[:16] for name in PROMPTS[kind]}
+    assert digests == PROMPTS[kind], "a prompt changed: measure again, then write down its digest here"
 
 
 def test_prompt_of_an_action_in_full():

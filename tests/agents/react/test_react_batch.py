@@ -188,8 +188,8 @@ def test_ctrl_c_aborts_and_stores_all_running_episodes():
         agent = simple(east(), memory, on_step=stop)
         with pytest.raises(KeyboardInterrupt):
             asyncio.run(agent.train_many([Numbered(n) for n in range(3)], concurrency=3))
-        kept = memory.episodes()
-        assert len(kept) == 3 and {episode.ending for episode in kept} >= {"aborted"}
+        stored = memory.episodes()
+        assert len(stored) == 3 and {episode.ending for episode in stored} >= {"aborted"}
 
 
 @pytest.mark.parametrize(
@@ -232,10 +232,10 @@ def test_one_environment_can_be_listed_twice_without_concurrency():
     ],
 )
 def test_verification_becomes_feedback_on_the_last_step(verdict, reward, source, is_async):
-    told = []
+    verified = []
 
     def check(episode):
-        told.append(episode)
+        verified.append(episode)
         return verdict
 
     async def check_later(episode):
@@ -248,7 +248,7 @@ def test_verification_becomes_feedback_on_the_last_step(verdict, reward, source,
         [event] = memory.events()
         assert (event.episode_id, event.step, event.reward, event.source) == (result.episode_id, 1, reward, source)
         assert result.verification == verdict and result.verify_error is None
-        [episode] = told
+        [episode] = verified
         assert (episode.id, episode.steps) == (result.episode_id, memory.get(result.episode_id).steps)
         [last] = memory.search("cell:0,1 open:east,west", 1, 1.0)
         assert last.experience.return_ == 1.0 + reward
@@ -269,11 +269,11 @@ def test_error_of_verify_is_reported_without_feedback(returned):
 
 
 def test_verify_may_return_none_and_skips_aborted_episodes():
-    asked = []
+    verified = []
     with Memory.open(":memory:") as memory:
-        agent = simple(east(), memory, verify=asked.append)
+        agent = simple(east(), memory, verify=verified.append)
         results = asyncio.run(agent.train_many([Numbered(0, broken=(0,)), Grid(["S.G"])]))
-        assert [episode.id for episode in asked] == [results[1].episode_id]
+        assert [episode.id for episode in verified] == [results[1].episode_id]
         assert results[1].verification is None and results[1].verify_error is None and memory.events() == []
 
 

@@ -41,8 +41,8 @@ def test_training_stores_episode_plan_reasoning_and_impressions(calls):
         assert not [note for note in memory.notes(kind="shown") if note.episode_id == first.episode_id]
         shown = [(n.step, n.body["purpose"], n.body["mode"]) for n in memory.notes(kind="shown")]
         purposes = ["act"] if calls == 1 else ["reason", "act"]
-        asked = [(0, "plan"), *((step, purpose) for step in (0, 1) for purpose in purposes)]
-        assert shown == [(step, purpose, "prompt") for step, purpose in asked]
+        expected_purposes = [(0, "plan"), *((step, purpose) for step in (0, 1) for purpose in purposes)]
+        assert shown == [(step, purpose, "prompt") for step, purpose in expected_purposes]
         for note in memory.notes(kind="shown"):
             assert {episode for episode, _ in note.body["examples"]} == {first.episode_id}
         assert (first.example_steps, second.example_steps) == (0, 2)
@@ -181,9 +181,9 @@ def test_window_steps_of_an_example_are_discounted():
         stored = once(walker(memory), Grid(["S....G"]))
         both = walker(memory, mode="both", reader=labels(), plan=False, reason=False, on_step=events.append)
         once(both, Grid(["S....G"]), learns=False)
-    found = [shown for event in events for shown in event.impressions]
-    assert found
-    for shown in found:
+    impressions = [shown for event in events for shown in event.impressions]
+    assert impressions
+    for shown in impressions:
         [(episode, step)] = shown.examples
         window = {(episode, n) for n in (step - 1, step, step + 1) if 0 <= n < stored.steps}
         assert (episode, set(shown.steps)) == (stored.episode_id, window)
@@ -193,14 +193,14 @@ def test_window_steps_of_an_example_are_discounted():
 def test_step_shown_by_several_prompts_is_discounted_once():
     with Memory.open(":memory:") as memory:
         ids = [once(walker(memory, mode="none")).episode_id for _ in range(3)]
-        state, asked = "cell:0,0 open:east", {"k": 1, "unit": "states", "threshold": 1.0, "gamma": None}
-        assert memory.evidence(EvidenceQuery(state, **asked)).n_steps == 3
+        state, options = "cell:0,0 open:east", {"k": 1, "unit": "states", "threshold": 1.0, "gamma": None}
+        assert memory.evidence(EvidenceQuery(state, **options)).n_steps == 3
         rest = DiscountedEvidence(memory, {(ids[0], 0), ("gone", 0)})
         assert (
-            rest.evidence(EvidenceQuery(state, **asked)).n_steps,
-            rest.evidence(EvidenceQuery(state, **asked)).n_shown,
+            rest.evidence(EvidenceQuery(state, **options)).n_steps,
+            rest.evidence(EvidenceQuery(state, **options)).n_shown,
         ) == (3, 1)
-        assert rest.evidence(EvidenceQuery(state, **asked, shown_steps=[(ids[1], 0), (ids[0], 0)])).n_shown == 2
+        assert rest.evidence(EvidenceQuery(state, **options, shown_steps=[(ids[1], 0), (ids[0], 0)])).n_shown == 2
 
 
 class Each:

@@ -20,14 +20,14 @@ def usage(usd, **more):
 
 
 def ledger(n=20, filling=1.0, cascade_usd=0.05, cascade_success=lambda n: n % 4 > 0):
-    found = Ledger(filling=usage(filling))
+    result = Ledger(filling=usage(filling))
     for number in range(n):
-        found.add("teacher", str(number), True, usage(0.2 + 0.01 * (number % 3)), steps=5, teacher_steps=5)
-        found.add("student", str(number), number % 2, usage(0.01))
-        found.add(
+        result.add("teacher", str(number), True, usage(0.2 + 0.01 * (number % 3)), steps=5, teacher_steps=5)
+        result.add("student", str(number), number % 2, usage(0.01))
+        result.add(
             "cascade", str(number), cascade_success(number), usage(cascade_usd), steps=6, teacher_steps=number % 3
         )
-    return found
+    return result
 
 
 def test_dollars_per_success_are_total_cost_over_total_successes():
@@ -48,23 +48,23 @@ def test_dollars_per_success_are_total_cost_over_total_successes():
     st.floats(0.0, 100.0),
 )
 def test_sums_equal_their_definition(rows, filling):
-    found = Ledger(filling=usage(filling))
+    entries = Ledger(filling=usage(filling))
     for number, (teacher_usd, cascade_usd, teacher_won, cascade_won) in enumerate(rows):
-        found.add("teacher", str(number), teacher_won, usage(teacher_usd))
-        found.add("cascade", str(number), cascade_won, usage(cascade_usd))
+        entries.add("teacher", str(number), teacher_won, usage(teacher_usd))
+        entries.add("cascade", str(number), cascade_won, usage(cascade_usd))
     n, won = len(rows), sum(row[3] for row in rows)
-    costs = found.costs("cascade")
+    costs = entries.costs("cascade")
     if won:
         assert costs.usd_per_success.value == pytest.approx(sum(row[1] for row in rows) / won)
     else:
         assert costs.usd_per_success.value is None
         assert "no success" in costs.usd_per_success.reason
     wanted = break_even(filling, math.fsum(r[0] for r in rows) / n, math.fsum(r[1] for r in rows) / n)
-    payoff = found.break_even()
+    payoff = entries.break_even()
     assert payoff.point == wanted
     assert "10" in payoff.reason  # no interval below ten episodes
     if (of_teacher := sum(row[2] for row in rows)) and won == of_teacher:
-        assert found.break_even(per="success").point == wanted
+        assert entries.break_even(per="success").point == wanted
 
 
 def test_break_even_equals_hand_computed_values():
@@ -90,20 +90,20 @@ def test_break_even_per_success_ignores_savings_by_failures():
 
 
 def test_arms_are_paired_by_the_episodes_that_both_played():
-    found = ledger()
-    difference = found.difference("cascade", "teacher")
+    costs = ledger()
+    difference = costs.difference("cascade", "teacher")
     teacher = sum(0.2 + 0.01 * (n % 3) for n in range(20)) / 20
     assert difference.value == pytest.approx(20 * 0.05 / 15 - teacher)
     assert difference.interval.high < 0
-    found.add("cascade", "extra", False, usage(1000.0))
-    assert found.difference("cascade", "teacher") == difference
-    assert found.costs("cascade").usd_per_episode.value > 40
+    costs.add("cascade", "extra", False, usage(1000.0))
+    assert costs.difference("cascade", "teacher") == difference
+    assert costs.costs("cascade").usd_per_episode.value > 40
 
 
 def test_unknown_price_makes_estimates_unknown():
-    found = ledger()
-    found.add("cascade", "unpriced", True, usage(None), steps=1)
-    costs = found.costs("cascade")
+    entries = ledger()
+    entries.add("cascade", "unpriced", True, usage(None), steps=1)
+    costs = entries.costs("cascade")
     assert costs.usd_per_success.value is costs.usd_per_episode.value is None
     assert costs.usd_per_success.reason == "1 of 21 episodes have no price"
     assert "unknown (1 of 21" in str(costs.usd_per_success)
@@ -114,49 +114,49 @@ def test_unknown_price_makes_estimates_unknown():
     payoff = unfilled.break_even()
     assert payoff.point is None
     assert "filling" in payoff.reason
-    found.add("teacher", "unpriced", True, usage(0.1))
-    assert found.difference("cascade", "teacher").value is None
-    assert found.break_even().point is None
-    assert "unknown" in found.report()
+    entries.add("teacher", "unpriced", True, usage(0.1))
+    assert entries.difference("cascade", "teacher").value is None
+    assert entries.break_even().point is None
+    assert "unknown" in entries.report()
 
 
 def test_estimates_print_unit_level_and_n():
-    found = ledger()
+    costs = ledger()
     for estimate, unit in (
-        (found.difference("cascade", "teacher"), "USD per success"),
-        (found.costs("cascade").usd_per_episode, "USD per episode"),
-        (found.costs("cascade").success, "successes per episode"),
-        (found.costs("cascade").teacher_share, "of the steps"),
+        (costs.difference("cascade", "teacher"), "USD per success"),
+        (costs.costs("cascade").usd_per_episode, "USD per episode"),
+        (costs.costs("cascade").success, "successes per episode"),
+        (costs.costs("cascade").teacher_share, "of the steps"),
     ):
         assert str(estimate).endswith(f"] {unit} (n=20, 95% interval)")
         assert str(estimate).startswith(estimate.short())
     assert str(ledger(n=5).difference("cascade", "teacher")).endswith(" USD per success (n=5, no interval)")
-    assert str(found.break_even()).endswith("(n=20)")
+    assert str(costs.break_even()).endswith("(n=20)")
 
 
 def test_cached_answers_count_with_their_original_price():
-    found = Ledger()
-    found.add("a", "1", 1, Usage(cached_calls=1, cached_usd=0.25))
-    found.add("b", "1", 1, Usage(cached_calls=1, cached_usd=None))
-    assert found.costs("a").usd_per_success.value == 0.25
-    assert found.costs("b").usd_per_success.value is None
+    costs = Ledger()
+    costs.add("a", "1", 1, Usage(cached_calls=1, cached_usd=0.25))
+    costs.add("b", "1", 1, Usage(cached_calls=1, cached_usd=None))
+    assert costs.costs("a").usd_per_success.value == 0.25
+    assert costs.costs("b").usd_per_success.value is None
 
 
 RESULT = EpisodeResult(3.0, 4.0, 5, "terminated", 0, 0.0, 0, 0.0, 1.0, usage(0.1))
 
 
 def test_results_of_a_run_are_added_by_number():
-    found = Ledger()
+    costs = Ledger()
     results = [RESULT, dataclasses.replace(RESULT, score=4.0)]
-    found.add_results("cascade", results, success_at=4.0, teacher_steps=[5, 1])
-    found.add_results("cascade", results, success_at=3.0, first=2)
-    assert {e: (row.success, row.teacher_steps) for e, row in found.entries["cascade"].items()} == {
+    costs.add_results("cascade", results, success_at=4.0, teacher_steps=[5, 1])
+    costs.add_results("cascade", results, success_at=3.0, first=2)
+    assert {e: (row.success, row.teacher_steps) for e, row in costs.entries["cascade"].items()} == {
         "0": (0.0, 5),
         "1": (1.0, 1),
         "2": (1.0, None),
         "3": (1.0, None),
     }
-    assert found.costs("cascade").teacher_share.reason == "not counted in 2 of 4 episodes"
+    assert costs.costs("cascade").teacher_share.reason == "not counted in 2 of 4 episodes"
 
 
 def test_the_report_names_every_arm_and_few_episodes_have_no_interval():
@@ -171,35 +171,35 @@ def test_the_report_names_every_arm_and_few_episodes_have_no_interval():
 @pytest.mark.parametrize(
     ("call", "error", "seen"),
     [
-        (lambda found: found.add("cascade", "0", True, usage(0.1)), InputError, "again"),
-        (lambda found: found.add("cascade", " ", True, usage(0.1)), InputError, "episode"),
-        (lambda found: found.add("", "x", True, usage(0.1)), InputError, "arm"),
-        (lambda found: found.add("cascade", "x", 1.5, usage(0.1)), InputError, "1.5"),
-        (lambda found: found.add("cascade", "x", float("nan"), usage(0.1)), InputError, "nan"),
-        (lambda found: found.add("cascade", "x", 1, 0.1), InputError, "0.1"),
-        (lambda found: found.add("cascade", "x", 1, usage(0.1), steps=1, teacher_steps=2), InputError, "2 of 1"),
-        (lambda found: found.add_results("x", [RESULT], success_at=1, teacher_steps=[]), InputError, "0 teacher_steps"),
-        (lambda found: found.add_results("cascade", [RESULT], success_at=1), InputError, "again"),
-        (lambda found: found.add_results("x", [RESULT], success_at=1, teacher_steps=[9]), InputError, "9 of 5"),
-        (lambda found: found.costs("nobody"), NotFoundError, "nobody"),
-        (lambda found: found.difference("cascade", "nobody"), NotFoundError, "nobody"),
-        (lambda found: found.break_even(per="day"), InputError, "day"),
+        (lambda costs: costs.add("cascade", "0", True, usage(0.1)), InputError, "again"),
+        (lambda costs: costs.add("cascade", " ", True, usage(0.1)), InputError, "episode"),
+        (lambda costs: costs.add("", "x", True, usage(0.1)), InputError, "arm"),
+        (lambda costs: costs.add("cascade", "x", 1.5, usage(0.1)), InputError, "1.5"),
+        (lambda costs: costs.add("cascade", "x", float("nan"), usage(0.1)), InputError, "nan"),
+        (lambda costs: costs.add("cascade", "x", 1, 0.1), InputError, "0.1"),
+        (lambda costs: costs.add("cascade", "x", 1, usage(0.1), steps=1, teacher_steps=2), InputError, "2 of 1"),
+        (lambda costs: costs.add_results("x", [RESULT], success_at=1, teacher_steps=[]), InputError, "0 teacher_steps"),
+        (lambda costs: costs.add_results("cascade", [RESULT], success_at=1), InputError, "again"),
+        (lambda costs: costs.add_results("x", [RESULT], success_at=1, teacher_steps=[9]), InputError, "9 of 5"),
+        (lambda costs: costs.costs("nobody"), NotFoundError, "nobody"),
+        (lambda costs: costs.difference("cascade", "nobody"), NotFoundError, "nobody"),
+        (lambda costs: costs.break_even(per="day"), InputError, "day"),
     ],
 )
 def test_invalid_entries_and_queries_are_refused(call, error, seen):
-    found = ledger(n=3)
-    before = {arm: dict(rows) for arm, rows in found.entries.items()}
+    costs = ledger(n=3)
+    before = {arm: dict(rows) for arm, rows in costs.entries.items()}
     with pytest.raises(error) as caught:
-        call(found)
+        call(costs)
     assert seen in caught.value.seen
     assert caught.value.rule
     assert caught.value.next_step
-    assert {arm: rows for arm, rows in found.entries.items() if rows} == before
+    assert {arm: rows for arm, rows in costs.entries.items() if rows} == before
 
 
 def test_arms_that_share_no_episode_are_not_compared():
-    found = Ledger()
-    found.add("teacher", "1", 1, usage(0.2))
-    found.add("cascade", "2", 1, usage(0.1))
-    assert found.break_even().point is None
-    assert found.difference("cascade", "teacher").value is None
+    costs = Ledger()
+    costs.add("teacher", "1", 1, usage(0.2))
+    costs.add("cascade", "2", 1, usage(0.1))
+    assert costs.break_even().point is None
+    assert costs.difference("cascade", "teacher").value is None

@@ -32,11 +32,11 @@ def test_block_means_equal_hand_computed_values():
 
 
 def test_comparison_equals_hand_computed_values():
-    found = compare_curves(WITH, ALONE)
-    assert [block.mean for block in found.with_blocks] == pytest.approx([2 / 3, 5 / 3, 11 / 3, 14 / 3])
-    assert [block.mean for block in found.without_blocks] == pytest.approx([2 / 3, 1, 2 / 3, 2])
+    comparison = compare_curves(WITH, ALONE)
+    assert [block.mean for block in comparison.with_blocks] == pytest.approx([2 / 3, 5 / 3, 11 / 3, 14 / 3])
+    assert [block.mean for block in comparison.without_blocks] == pytest.approx([2 / 3, 1, 2 / 3, 2])
     # The last block: 7 - 2, 4 - 3, 3 - 1. Last minus first, with memory: 7 - 1, 4 - 1, 3 - 0.
-    for interval, differences in ((found.with_minus_without, [5, 1, 2]), (found.last_minus_first, [6, 3, 3])):
+    for interval, differences in ((comparison.with_minus_without, [5, 1, 2]), (comparison.last_minus_first, [6, 3, 3])):
         assert (interval.mean, interval.low, interval.high) == pytest.approx(by_t(differences))
         assert (interval.n, interval.level) == (3, 0.95)
 
@@ -44,8 +44,8 @@ def test_comparison_equals_hand_computed_values():
 def test_interval_of_the_difference_uses_pairs():
     """Seeds differ by more than the arms, so that only pairs show the difference."""
     luck = np.arange(12.0)[:, None] * 100.0
-    found = compare_curves(luck + np.ones((12, 4)), luck + np.zeros((12, 4)))
-    interval = found.with_minus_without
+    comparison = compare_curves(luck + np.ones((12, 4)), luck + np.zeros((12, 4)))
+    interval = comparison.with_minus_without
     assert (interval.mean, interval.low, interval.high) == (1.0, 1.0, 1.0)
 
 
@@ -54,11 +54,11 @@ TABLES = arrays(np.float64, (5, 8), elements=st.floats(-100, 100))
 
 @given(TABLES, TABLES)
 def test_interval_contains_its_mean_and_is_antisymmetric(ours, alone):
-    found, turned = compare_curves(ours, alone), compare_curves(alone, ours)
-    there, back = found.with_minus_without, turned.with_minus_without
+    comparison, turned = compare_curves(ours, alone), compare_curves(alone, ours)
+    there, back = comparison.with_minus_without, turned.with_minus_without
     assert there.low <= there.mean <= there.high
     assert (there.mean, there.low, there.high) == pytest.approx((-back.mean, -back.high, -back.low), abs=1e-9)
-    assert found.with_blocks == turned.without_blocks
+    assert comparison.with_blocks == turned.without_blocks
     assert block_means(ours).mean() == pytest.approx(ours.mean(), abs=1e-9)
 
 

@@ -104,12 +104,12 @@ def test_each_episode_is_decided_from_earlier_episodes_only(memory):
 
 def test_later_episodes_do_not_change_earlier_ones():
     """The first five of twelve episodes equal a run of five."""
-    found = []
+    results_by_length = []
     for episodes in (5, 12):
         with Memory.open(":memory:") as memory:
-            found.append((facts(run(memory, episodes)), memory.episodes()))
-    assert found[0][0] == found[1][0][:5]
-    assert found[0][1] == found[1][1][:5]
+            results_by_length.append((facts(run(memory, episodes)), memory.episodes()))
+    assert results_by_length[0][0] == results_by_length[1][0][:5]
+    assert results_by_length[0][1] == results_by_length[1][1][:5]
 
 
 def test_a_run_is_reproduced_by_its_seed_and_another_seed_differs():
@@ -129,9 +129,9 @@ def test_both_arms_meet_the_same_environment_seeds(memory):
 
 
 def test_progress_is_called_after_every_episode(memory):
-    told = []
-    results = run(memory, 4, progress=lambda number, result: told.append((number, result)))
-    assert told == list(enumerate(results))
+    reported = []
+    results = run(memory, 4, progress=lambda number, result: reported.append((number, result)))
+    assert reported == list(enumerate(results))
 
 
 def test_stored_episodes_have_model_policy_and_arm(memory):
@@ -160,13 +160,13 @@ def resumed(folder, breaks, episodes=10, **options):
 def test_resumed_run_equals_an_uninterrupted_one(tmp_path):
     with Memory.open(":memory:") as memory:
         expected, stored = run(memory, 10), memory.episodes()
-    results, found, record = resumed(tmp_path, [17, 1, 9])
+    results, stored_episodes, record = resumed(tmp_path, [17, 1, 9])
     assert facts(results) == facts(expected)
     assert record.scores == scores(expected)
-    broken = [episode for episode in found if episode.ending == "aborted"]
+    broken = [episode for episode in stored_episodes if episode.ending == "aborted"]
     assert len(broken) == 3
-    assert {episode.id.partition("-")[0] for episode in found} == {record.run_id}
-    assert anonymous(e for e in found if e.ending != "aborted") == anonymous(stored)
+    assert {episode.id.partition("-")[0] for episode in stored_episodes} == {record.run_id}
+    assert anonymous(e for e in stored_episodes if e.ending != "aborted") == anonymous(stored)
     for episode in anonymous(broken):  # what was played of it is what would have been played
         whole = next(e for e in anonymous(stored) if e.id == episode.id)
         assert list(episode.steps) == list(whole.steps[: len(episode.steps)])
@@ -216,16 +216,16 @@ def test_a_run_of_another_record_is_played_and_learns_from_the_first_one(tmp_pat
 def test_memory_without_a_recorded_episode_is_refused(tmp_path, lost):
     with Memory.open(tmp_path / "m.db") as memory:
         run(memory, 4, record=RunRecord(tmp_path / "run", {}))
-        kept = [episode for number, episode in enumerate(memory.episodes()) if number not in lost]
+        remaining = [episode for number, episode in enumerate(memory.episodes()) if number not in lost]
     before = {file.name: file.read_bytes() for file in (tmp_path / "run").iterdir()}
     with Memory.open(tmp_path / "other.db") as other:
-        other.add_many(kept)
+        other.add_many(remaining)
         environment, record = Counting(), RunRecord(tmp_path / "run", {})
         with pytest.raises(ConfigError) as caught:
             run(other, 8, environment=environment, record=record)
         assert f"{record.run_id}-{lost[0]:05d}" in caught.value.seen
         assert "memory" in caught.value.rule and "another folder" in caught.value.next_step
-        assert environment.seeds == [] and len(other.episodes()) == len(kept)
+        assert environment.seeds == [] and len(other.episodes()) == len(remaining)
     assert {file.name: file.read_bytes() for file in (tmp_path / "run").iterdir()} == before
 
 
@@ -256,10 +256,10 @@ def test_record_lists_every_resumed_session(tmp_path):
         for count in (0, 1, 2):
             record = RunRecord(tmp_path / "run", {})
             run(memory, 2 + count, record=record)
-            found = json.loads((tmp_path / "run" / "run.json").read_text())
-            assert len(found.get("sessions", [])) == count and found["run_id"] == record.run_id
-    first, second = found["sessions"]
-    assert found["started_at"] <= first["at"] <= second["at"] <= found["finished_at"]
+            run_record = json.loads((tmp_path / "run" / "run.json").read_text())
+            assert len(run_record.get("sessions", [])) == count and run_record["run_id"] == record.run_id
+    first, second = run_record["sessions"]
+    assert run_record["started_at"] <= first["at"] <= second["at"] <= run_record["finished_at"]
     assert all({"versions", "revision", "python", "machine"} <= set(session) for session in (first, second))
 
 
@@ -275,21 +275,21 @@ class Paid:
 
 def test_usage_of_failed_episodes_is_counted(tmp_path):
     """The episode fails at its fourth step, and is played again from its beginning."""
-    environment, told = Counting(fail_at=[4], slip=0.0), []
+    environment, reported = Counting(fail_at=[4], slip=0.0), []
 
     def play():
         with Memory.open(tmp_path / "memory.db") as memory:
             record = RunRecord(tmp_path / "run", {})
-            lost = {"lost": lambda number, usage: told.append((number, usage.calls, usage.tokens))}
+            lost = {"lost": lambda number, usage: reported.append((number, usage.calls, usage.tokens))}
             arguments = (environment, ModelAlone(), Paid())
             asyncio.run(play_run(*arguments, memory=memory, episodes=2, seed=0, record=record, **lost))
 
     with pytest.raises(EnvError):
         play()
-    assert told == [(0, 4, 40)]
+    assert reported == [(0, 4, 40)]
     assert read_lost_usage(tmp_path / "run").calls == RunRecord(tmp_path / "run", {}).usage.calls == 4
     play()
-    assert told == [(0, 4, 40)]
+    assert reported == [(0, 4, 40)]
     record = RunRecord(tmp_path / "run", {})
     steps = sum(result.steps for result in record.results.values())
     assert record.usage.calls == steps + 4
@@ -322,8 +322,8 @@ class Failing(RuleJudge):
 
 
 def returns(memory):
-    found = memory.search("cell", k=1000)
-    return {(n.experience.episode_id, n.experience.step): n.experience.return_ for n in found}
+    neighbors = memory.search("cell", k=1000)
+    return {(n.experience.episode_id, n.experience.step): n.experience.return_ for n in neighbors}
 
 
 def judged_returns(memory, rewards):
@@ -467,7 +467,8 @@ def test_late_reward_is_stored_at_its_step(tmp_path):
         (episode,) = memory.episodes()
         noisy = [late.reward for late in sorted(desk.late_rewards(), key=lambda late: late.step)]
         returns = {
-            found.experience.step: found.experience.return_ for found in memory.search("any text", 10, 0.0, gamma=0.0)
+            neighbor.experience.step: neighbor.experience.return_
+            for neighbor in memory.search("any text", 10, 0.0, gamma=0.0)
         }
         assert [returns[step] for step in range(6)] == pytest.approx(noisy)
         assert result.score == desk.true_score

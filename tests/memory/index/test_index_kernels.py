@@ -148,8 +148,8 @@ def test_disjoint_sets_are_ordered_by_visit(kernel):
     index = JaccardIndex(kernel)
     index.add_arrays(*arrays([{i} for i in range(5000)]))
     index.add([(3, [], 9000)])  # visited again
-    asked = index.search([77_777], n_features=1, k=3, threshold=0.0)
-    assert asked == [(3, 0.0), (4999, 0.0), (4998, 0.0)]
+    results = index.search([77_777], n_features=1, k=3, threshold=0.0)
+    assert results == [(3, 0.0), (4999, 0.0), (4998, 0.0)]
 
 
 @KERNELS
@@ -270,8 +270,8 @@ def test_threads_that_hold_a_lock_search_while_another_adds(kernel):
         for _ in range(25):
             query = own.choice(sets)
             with lock:
-                found, n = ask(index, query, 5, 0.5), len(index)
-            if found != by_definition(sets[:n], query, 5, 0.5):
+                results, n = ask(index, query, 5, 0.5), len(index)
+            if results != by_definition(sets[:n], query, 5, 0.5):
                 failures.append((n, query))
 
     threads = [threading.Thread(target=searches, args=(seed,)) for seed in range(3)]

@@ -45,9 +45,9 @@ def fill(index, stored, batch, visit):
     rows = []
     for set_id, members in batch:
         visit += 1
-        kept = stored[set_id][0] if set_id in stored else members
-        stored[set_id] = (kept, visit)
-        rows.append((set_id, sorted(kept), visit))
+        stored_members = stored[set_id][0] if set_id in stored else members
+        stored[set_id] = (stored_members, visit)
+        rows.append((set_id, sorted(stored_members), visit))
     index.add(rows)
     return visit
 
@@ -56,8 +56,8 @@ def check(index, stored, query, *asked):
     """Each of `asked` is a k and a threshold; what brute force ranks, it ranks once for all of them."""
     rows = ranked(stored, query)
     for k, threshold in asked:
-        found = index.search(sorted(query), n_features=len(query), k=k, threshold=float(threshold))
-        assert found == [(set_id, float(near)) for near, _, set_id in rows[:k] if near >= threshold]
+        results = index.search(sorted(query), n_features=len(query), k=k, threshold=float(threshold))
+        assert results == [(set_id, float(near)) for near, _, set_id in rows[:k] if near >= threshold]
 
 
 @KERNELS
@@ -103,8 +103,8 @@ def test_search_equals_brute_force_on_a_heavy_tailed_vocabulary(kernel):
         visit = fill(index, stored, batch, visit)
         for _ in range(12):
             seen = draw.choice(list(stored.values()))[0]
-            kept = [token for token in sorted(seen) if draw.random() < 0.9]
-            query = draw.choice([seen, frozenset(kept), heavy_tailed(20), frozenset()])
+            sampled = [token for token in sorted(seen) if draw.random() < 0.9]
+            query = draw.choice([seen, frozenset(sampled), heavy_tailed(20), frozenset()])
             thresholds = (Fraction(0), Fraction(3, 10), Fraction(4, 5), Fraction(1))
             check(index, stored, query, *((draw.choice((1, 3, 10, 5000)), threshold) for threshold in thresholds))
     assert sum(len(members) for members, _ in stored.values()) > 1.3 * 65_536
@@ -201,8 +201,8 @@ def test_sets_added_in_a_batch_equal_sets_added_singly(kernel):
         one_by_one.add([row])
     assert len(together) == len(one_by_one) == len(sets)
     for _, tokens, _ in sets[::40]:
-        asked = {"n_features": len(tokens) + 1, "k": 20, "threshold": 0.1}
-        assert together.search(tokens, **asked) == one_by_one.search(tokens, **asked)
+        options = {"n_features": len(tokens) + 1, "k": 20, "threshold": 0.1}
+        assert together.search(tokens, **options) == one_by_one.search(tokens, **options)
 
 
 # ------------------------------------------------------------------------------------------ through a memory
@@ -233,12 +233,12 @@ def test_memory_search_equals_brute_force_between_episodes(episodes, state, k, t
         for episode in episodes:
             ids.append(memory.add(episode))
             raw.episodes.append(episode)
-            found = memory.search(state, k=k, threshold=float(threshold), exclude_task=exclude_task)
+            neighbors = memory.search(state, k=k, threshold=float(threshold), exclude_task=exclude_task)
             expected = raw.live(state, threshold, exclude_task)[:k]
-            assert [(n.similarity, n.experience.episode_id, n.experience.step) for n in found] == [
+            assert [(n.similarity, n.experience.episode_id, n.experience.step) for n in neighbors] == [
                 (float(near), ids[at], index) for near, at, index in expected
             ]
-            for neighbor, (_, at, index) in zip(found, expected, strict=True):
+            for neighbor, (_, at, index) in zip(neighbors, expected, strict=True):
                 step = episodes[at].steps[index]
                 assert (neighbor.experience.state, neighbor.experience.action) == (step.state, step.action)
                 assert neighbor.experience.task == episodes[at].task
@@ -249,8 +249,8 @@ def test_ties_go_to_the_later_episode_then_to_the_later_step():
         for name in ("first", "second"):
             memory.add(Episode("t", [Step("same state", "a"), Step("state same", "b")], id=name))
         memory.add(Episode("t", [Step("same state", "c")], id="aborted", ending="aborted"))
-        found = [(n.experience.episode_id, n.experience.step) for n in memory.search("same state", k=9)]
-        assert found == [("second", 1), ("second", 0), ("first", 1), ("first", 0)]
+        order = [(n.experience.episode_id, n.experience.step) for n in memory.search("same state", k=9)]
+        assert order == [("second", 1), ("second", 0), ("first", 1), ("first", 0)]
 
 
 def test_long_history_at_one_state_is_returned_latest_first():

@@ -31,12 +31,12 @@ def pair():
         yield a, b, event_id
 
 
-def only(found, kind):
+def only(differences, kind):
     """Return the only different kind."""
-    assert not found.equal
+    assert not differences.equal
     for name in {"episodes", "feedback", "quarantines"} - {kind}:
-        assert getattr(found, name) == KindDifference()
-    return getattr(found, kind)
+        assert getattr(differences, name) == KindDifference()
+    return getattr(differences, kind)
 
 
 def test_episodes_of_one_memory_only(pair):
@@ -95,9 +95,9 @@ def test_change_names_the_first_different_field(fields, expected):
         a.add_many([episode("e0"), episode("e1")])
         b.add(episode("e1", **fields))
         b.import_lines(line for line in a.export() if '"e0"' in line)
-        found = only(diff(a, b), "episodes")
-        assert [c for c in found.changed if c.id == "e1"] == [ChangedRecord("e1", *expected)]
-        assert found.reordered
+        change = only(diff(a, b), "episodes")
+        assert [c for c in change.changed if c.id == "e1"] == [ChangedRecord("e1", *expected)]
+        assert change.reordered
 
 
 def test_different_times_are_reported(pair):
@@ -123,11 +123,11 @@ def test_different_order_is_reported():
 def test_settings_are_reported_and_do_not_affect_equality():
     encoder = TokenEncoder(ngram=2)
     with Memory.open(":memory:", gamma=0.5) as a, Memory.open(":memory:", gamma=0.9, encoder=encoder) as b:
-        found = diff(a, b)
-        assert found.equal
-        assert not found.same_settings
-        assert found.gammas == (0.5, 0.9)
-        assert found.encoders == (a.encoder.identity, encoder.identity)
+        report = diff(a, b)
+        assert report.equal
+        assert not report.same_settings
+        assert report.gammas == (0.5, 0.9)
+        assert report.encoders == (a.encoder.identity, encoder.identity)
         assert diff(a, a).same_settings
 
 
@@ -173,9 +173,9 @@ def test_equal_if_and_only_if_the_hashes_are(shared, in_a, in_b):
         b.import_lines(a.export())
         act(a, in_a, {})
         act(b, in_b, {})
-        found = diff(a, b)
-        assert found.equal == (a.verify().hash == b.verify().hash)
-        assert diff(b, a).equal == found.equal
+        report = diff(a, b)
+        assert report.equal == (a.verify().hash == b.verify().hash)
+        assert diff(b, a).equal == report.equal
         assert diff(a, a).equal
 
 
@@ -191,9 +191,9 @@ def stores(tmp_path):
 
 
 def test_namespaces_of_one_store_only(stores):
-    found = diff_stores(*stores)
-    assert (found.only_in_a, found.only_in_b, list(found.namespaces)) == (("a's",), ("b's",), ["shared"])
-    assert not found.equal
+    report = diff_stores(*stores)
+    assert (report.only_in_a, report.only_in_b, list(report.namespaces)) == (("a's",), ("b's",), ["shared"])
+    assert not report.equal
     assert diff_stores(*stores, namespace="shared").equal
     assert diff_stores(*stores, namespace="a's", other="b's").equal
     assert diff_stores(*stores, namespace="a's").only_in_a == ("a's",)

@@ -62,7 +62,7 @@ def episode(id_, reward=1.0, **fields):
     return Episode("t", steps, id=id_, **fields)
 
 
-def found(memory, state="a page that all share"):
+def found_ids(memory, state="a page that all share"):
     return {neighbor.experience.episode_id for neighbor in memory.search(state, 10_000)}
 
 
@@ -74,7 +74,7 @@ def waiting(url):
 
 def rows(memory):
     """Everything that is stored of a namespace, by table."""
-    store, kept = memory.session.store, {}
+    store, rows_by_table = memory.session.store, {}
     for table in TABLES:
         names = [
             column.name for column in table.columns if column.name not in ("namespace_id", "id", "revision", "name")
@@ -82,17 +82,17 @@ def rows(memory):
         names += ["id"] * (table.name not in ("namespace", "step", "value", "evidence", "distribution", "copy"))
         key = "id" if table.name == "namespace" else "namespace_id"
         with store.snapshot():
-            kept[table.name] = sorted(
+            rows_by_table[table.name] = sorted(
                 store.execute(
                     f"SELECT {', '.join(names)} FROM {table.name} WHERE {key} = ?", (memory.session.namespace_id,)
                 ).fetchall(),
                 key=repr,
             )
     # When a namespace was made, and what is how old, is told apart.
-    kept["namespace"] = [
-        [value for value in row if not (isinstance(value, float) and value > 1e9)] for row in kept["namespace"]
+    rows_by_table["namespace"] = [
+        [value for value in row if not (isinstance(value, float) and value > 1e9)] for row in rows_by_table["namespace"]
     ]
-    return kept
+    return rows_by_table
 
 
 def in_child(work, *, end=os._exit):
@@ -120,7 +120,7 @@ def test_add_writes_one_row_and_takes_no_lock(fresh_url):  # noqa: F811
         after = rows(memory)
         changed = {name for name in after if after[name] != before[name]}
         assert (changed, len(after["episode"]), waiting(fresh_url)) == ({"episode"}, 1, 1)
-        found(memory)
+        found_ids(memory)
         assert waiting(fresh_url) == 0
 
 
@@ -136,7 +136,7 @@ def test_added_episode_outlives_its_process(fresh_url):  # noqa: F811
     assert os.WIFSIGNALED(status)
     assert waiting(fresh_url) == 5
     with Memory.open(fresh_url) as memory:
-        assert found(memory) == {f"e{number}" for number in range(5)}
+        assert found_ids(memory) == {f"e{number}" for number in range(5)}
         assert [one.id for one in memory.episodes()] == [f"e{number}" for number in range(5)]
         assert memory.verify().waiting == 0
 
@@ -147,7 +147,7 @@ def test_same_content_is_a_no_op_and_other_content_a_conflict(fresh_url, folded,
     with Memory.open(fresh_url) as memory, Memory.open(fresh_url) as other:
         memory.add(episode("e"))
         if folded:
-            found(other)
+            found_ids(other)
         again(memory, episode("e"))
         with pytest.raises(EpisodeConflictError, match=r"'e' is stored with other content.*one id.*another id"):
             again(other, episode("e", reward=0.5))
@@ -157,22 +157,22 @@ def test_same_content_is_a_no_op_and_other_content_a_conflict(fresh_url, folded,
 
 def test_concurrent_adds_of_one_id_store_one_content(fresh_url):  # noqa: F811
     memories = [Memory.open(fresh_url) for _ in range(6)]
-    said = []
+    outcomes = []
 
     def add(number, memory):
         for id_ in range(10):
             try:
                 memory.add(episode(f"e{id_}", float(number)))
-                said.append((f"e{id_}", float(number)))
+                outcomes.append((f"e{id_}", float(number)))
             except EpisodeConflictError:
-                found(memory)
+                found_ids(memory)
 
     threads = [threading.Thread(target=add, args=pair) for pair in enumerate(memories)]
     for thread in threads:
         thread.start()
     for thread in threads:
         thread.join(60)
-    assert sorted(said) == sorted((one.id, one.steps[0].reward) for one in memories[0].episodes())
+    assert sorted(outcomes) == sorted((one.id, one.steps[0].reward) for one in memories[0].episodes())
     assert memories[0].verify().episodes == 10
 
 
@@ -192,7 +192,7 @@ def test_add_during_a_batch_with_the_same_id(fresh_url):  # noqa: F811
     with Memory.open(fresh_url, encoder=encoder) as memory:
         meanwhile.append(episode("e"))
         memory.add_many([episode("e"), episode("f")])
-        assert found(other) == {"e", "f"}
+        assert found_ids(other) == {"e", "f"}
         meanwhile.append(episode("g", reward=0.25))
         with pytest.raises(EpisodeConflictError, match=r"'g' is stored with other content"):
             memory.add_many([episode("g")])
@@ -211,10 +211,10 @@ def test_two_processes_add_to_one_namespace_and_a_third_reads_all(fresh_url):  #
     children = [in_child(lambda name=name: add(name)) for name in "ab"]
     with Memory.open(fresh_url) as reader:
         while any(os.waitpid(child, os.WNOHANG) == (0, 0) for child in children[:1]):
-            assert found(reader) <= {f"{name}{number}" for name in "ab" for number in range(40)}
+            assert found_ids(reader) <= {f"{name}{number}" for name in "ab" for number in range(40)}
         with contextlib.suppress(ChildProcessError):
             os.waitpid(children[1], 0)
-        assert found(reader) == {f"{name}{number}" for name in "ab" for number in range(40)}
+        assert found_ids(reader) == {f"{name}{number}" for name in "ab" for number in range(40)}
         for name in "ab":  # what one process added one after the other stays in that order
             assert [one.id for one in reader.episodes() if one.id[0] == name] == [f"{name}{n}" for n in range(40)]
         assert reader.verify().episodes == 80
@@ -223,7 +223,7 @@ def test_two_processes_add_to_one_namespace_and_a_third_reads_all(fresh_url):  #
 # ------------------------------------------------------------------------------- who sees it
 
 READS = {
-    "search": lambda memory: found(memory) == {"e"},
+    "search": lambda memory: found_ids(memory) == {"e"},
     "evidence": lambda memory: (
         list(memory.evidence(EvidenceQuery("page e", k=1, unit="states", threshold=0.9)).counts) == [1.0]
     ),
@@ -245,7 +245,7 @@ READS = {
 @pytest.mark.parametrize("look", READS.values(), ids=READS)
 def test_pending_episode_is_visible_at_the_next_query(fresh_url, look):  # noqa: F811
     with Memory.open(fresh_url) as writer, Memory.open(fresh_url) as reader:
-        assert found(reader) == set()
+        assert found_ids(reader) == set()
         writer.add(episode("e"))
         assert look(reader)
 
@@ -274,7 +274,7 @@ def test_derivation_gives_the_rows_of_a_batch_bit_for_bit(fresh_url):  # noqa: F
     for one in episodes:
         later.add(one)
     assert waiting(fresh_url) == len(episodes)
-    found(later)
+    found_ids(later)
     assert waiting(fresh_url) == 0
     with later.session.store.snapshot():
         times = [created_at for _, created_at, _, _ in later.session.reader.episodes()]
@@ -289,25 +289,25 @@ def test_quarantined_time_window_covers_pending_episodes(fresh_url):  # noqa: F8
     with Memory.open(fresh_url) as memory:
         id_ = memory.quarantine(Selection(since=0.0), "everything since then")
         memory.add(episode("e"))
-        assert (found(memory), memory.excluded_ids()[0]) == (set(), {"e"})
+        assert (found_ids(memory), memory.excluded_ids()[0]) == (set(), {"e"})
         memory.release(id_)
-        assert found(memory) == {"e"}
+        assert found_ids(memory) == {"e"}
         memory.verify()
 
 
 def test_encoded_states_are_cached_per_process(fresh_url):  # noqa: F811
-    asked = []
+    encoded = []
 
     class Counting(TokenEncoder):
         def features(self, state):
-            asked.append(state)
+            encoded.append(state)
             return super().features(state)
 
     with Memory.open(fresh_url, encoder=Counting()) as memory:
-        found(memory, "page e")
+        found_ids(memory, "page e")
         memory.add(episode("e"))
-        assert found(memory, "page e") == {"e"}
-        assert sorted(asked) == ["a page that all share", "page e"]
+        assert found_ids(memory, "page e") == {"e"}
+        assert sorted(encoded) == ["a page that all share", "page e"]
 
 
 # ------------------------------------------------------------------------------- what is refused
@@ -339,7 +339,7 @@ def test_refused_episode_leaves_no_row(fresh_url, bad):  # noqa: F811
         assert caught.value.seen and caught.value.rule and caught.value.next_step
         assert rows(memory) == before
         memory.add(episode("e"))
-        assert found(memory) == {"e"}
+        assert found_ids(memory) == {"e"}
 
 
 class Lengths:
@@ -358,8 +358,8 @@ def test_add_with_the_old_encoder_is_refused_after_reindex(fresh_url):  # noqa: 
             with pytest.raises(EncoderMismatchError, match=r"test/lengths"):
                 memory.add(episode("after"))
             with pytest.raises(EncoderMismatchError):
-                found(memory)
-            assert found(other) == {"before"}
+                found_ids(memory)
+            assert found_ids(other) == {"before"}
             assert other.verify().episodes == 1
 
 
@@ -385,16 +385,16 @@ def test_reindex_includes_pending_episodes_or_fails_whole(fresh_url):  # noqa: F
         with pytest.raises(ValueError, match=r"^a forbidden word$"):
             Memory.open(fresh_url, encoder=Strict("bad"), reindex=True)
         assert waiting(fresh_url) == 1
-        assert found(memory) == {"good", "bad"}
+        assert found_ids(memory) == {"good", "bad"}
         memory.add(episode("late"))
         with Memory.open(fresh_url, encoder=Strict(), reindex=True) as other:
             assert waiting(fresh_url) == 0
-            assert found(other) == {"good", "bad", "late"}
+            assert found_ids(other) == {"good", "bad", "late"}
             assert other.verify().episodes == 3
 
 
 DERIVING_READS = {
-    "search": found,
+    "search": found_ids,
     "evidence": lambda memory: memory.evidence(EvidenceQuery("page", k=1, unit="states", threshold=0.0)),
     "stats": Memory.stats,
     "verify": Memory.verify,
@@ -409,22 +409,22 @@ def test_encoder_error_on_a_pending_episode_is_raised_as_it_is(fresh_url, look):
         writer.add(episode("bad"))
         with pytest.raises(ValueError, match=r"^a forbidden word$"):
             look(other)
-        assert found(writer) == {"bad"}
+        assert found_ids(writer) == {"bad"}
 
 
 def test_long_states_are_not_cached():
-    asked = []
+    encoded = []
 
     class Counting(TokenEncoder):
         def features(self, state):
-            asked.append(len(state))
+            encoded.append(len(state))
             return super().features(state)
 
     encoder = CachingEncoder(Counting())
     for n_characters in (16 * 1024, 16 * 1024 + 1):
         for _ in range(2):
             assert encoder.features("x" * n_characters) == TokenEncoder().features("x" * n_characters)
-    assert asked == [16 * 1024, 16 * 1024 + 1, 16 * 1024 + 1]
+    assert encoded == [16 * 1024, 16 * 1024 + 1, 16 * 1024 + 1]
 
 
 @pytest.mark.parametrize("n", [1, 40])
@@ -433,12 +433,12 @@ def test_export_fails_if_a_pending_episode_was_erased(fresh_url, n):  # noqa: F8
         for number in range(n):
             memory.add(episode(f"e{number}", subject="ann" if number == n - 1 else None))
         lines = reader.export()
-        told = [next(lines)]
+        exported = [next(lines)]
         assert waiting(fresh_url) == n
         memory.erase("ann")
         with pytest.raises(StoreBusyError, match=r"erased.*Export again"):
-            told.extend(lines)
-        assert "ann" not in "".join(told)
+            exported.extend(lines)
+        assert "ann" not in "".join(exported)
 
 
 def test_add_inside_a_transaction_is_refused(fresh_url):  # noqa: F811
@@ -453,7 +453,7 @@ def test_pending_line_that_differs_from_its_hash_is_refused(postgres, fresh_url)
         memory.add(episode("e"))
         with postgres.connect(postgres.url(database=fresh_url.rsplit("/", 1)[1])) as admin:
             admin.execute("UPDATE seasoned.episode SET line = replace(line, '0.5', '0.25')")
-        for look in (found, Memory.verify, Memory.episodes, len):
+        for look in (found_ids, Memory.verify, Memory.episodes, len):
             with pytest.raises(IntegrityError, match=r"'e' differs from its hash.*backup"):
                 look(memory)
         with pytest.raises(IntegrityError, match=r"'e' differs from its hash"):
@@ -466,15 +466,15 @@ def test_pending_line_that_differs_from_its_hash_is_refused(postgres, fresh_url)
 def test_reader_does_not_wait_for_a_long_writer(fresh_url):  # noqa: F811
     holder, writer, reader = (Memory.open(fresh_url) for _ in range(3))
     writer.add(episode("before"))
-    assert found(reader) == {"before"}
+    assert found_ids(reader) == {"before"}
     with holder.session.store.transaction(holder.session.namespace_id):
         holder.session.store.execute("SELECT count(*) FROM meta").fetchone()  # the lock is taken
         writer.add(episode("during"))
-        assert found(reader) == {"before", "during"}  # though it cannot be folded
+        assert found_ids(reader) == {"before", "during"}  # though it cannot be folded
         assert {one.id for one in reader.episodes()} == {"before", "during"}
         assert (reader.stats().waiting, reader.verify().waiting) == (1, 1)
     time.sleep(RETRY_AFTER_S)
-    assert found(reader) == {"before", "during"}
+    assert found_ids(reader) == {"before", "during"}
     assert reader.verify().waiting == 0
 
 
@@ -483,8 +483,8 @@ def test_late_commit_is_derived_at_the_next_query(fresh_url):  # noqa: F811
     early, late, reader = (Memory.open(fresh_url) for _ in range(3))
     with late_commit(early, episode("early")):
         late.add(episode("late"))
-        assert found(reader) == {"late"}
-    assert found(reader) == {"early", "late"}
+        assert found_ids(reader) == {"late"}
+    assert found_ids(reader) == {"early", "late"}
     assert [one.id for one in reader.episodes()] == ["late", "early"]
     assert reader.verify().episodes == 2
 
@@ -494,7 +494,7 @@ def test_concurrent_readers_derive_once(fresh_url):  # noqa: F811
     for number in range(20):
         writer.add(episode(f"e{number}"))
     seen = []
-    threads = [threading.Thread(target=lambda one=one: seen.append(found(one))) for one in readers]
+    threads = [threading.Thread(target=lambda one=one: seen.append(found_ids(one))) for one in readers]
     for thread in threads:
         thread.start()
     for thread in threads:
@@ -509,7 +509,7 @@ def test_close_derives_pending_episodes(fresh_url):  # noqa: F811
         assert waiting(fresh_url) == 1
     assert waiting(fresh_url) == 0
     with Memory.open(fresh_url, read_only=True) as reader:
-        assert found(reader) == {"e"}
+        assert found_ids(reader) == {"e"}
 
 
 # ------------------------------------------------------------------------------- who may not write
@@ -519,13 +519,13 @@ def test_read_only_memory_reads_and_finds_pending_and_derived_episodes(fresh_url
     writer, reader = Memory.open(fresh_url), Memory.open(fresh_url, read_only=True)
     writer.add_many([episode("folded")])
     writer.add(episode("arrived"))
-    assert found(reader) == {"folded", "arrived"}
+    assert found_ids(reader) == {"folded", "arrived"}
     assert len(reader) == 4
     assert [one.id for one in reader.episodes()] == ["folded", "arrived"]
     assert [one.id for one in reader.episodes(last=1)] == ["arrived"]
     assert reader.get("arrived") == episode("arrived")
-    stats, told = reader.stats(), reader.verify()
-    assert (stats.episodes, stats.waiting, told.episodes, told.steps, told.waiting) == (2, 1, 2, 4, 1)
+    stats, verified = reader.stats(), reader.verify()
+    assert (stats.episodes, stats.waiting, verified.episodes, verified.steps, verified.waiting) == (2, 1, 2, 4, 1)
     exported = list(reader.export())
     assert waiting(fresh_url) == 1
     backup(fresh_url, tmp_path / "backup.db")
@@ -533,12 +533,12 @@ def test_read_only_memory_reads_and_finds_pending_and_derived_episodes(fresh_url
     assert diff_stores(fresh_url, tmp_path / "backup.db").equal
     with Memory.open(tmp_path / "imported.db", gamma=reader.gamma) as imported:
         imported.import_lines(exported)
-        assert imported.verify().hash == told.hash
+        assert imported.verify().hash == verified.hash
     with Memory.open(tmp_path / "backup.db") as copy:
-        assert copy.verify().hash == told.hash
-    found(writer)
-    assert found(reader) == {"folded", "arrived"}
-    assert reader.verify().hash == told.hash
+        assert copy.verify().hash == verified.hash
+    found_ids(writer)
+    assert found_ids(reader) == {"folded", "arrived"}
+    assert reader.verify().hash == verified.hash
     assert list(reader.export()) == exported
 
 
@@ -554,7 +554,7 @@ def test_merge_includes_pending_episodes_of_both_stores(postgres):  # noqa: F811
     other.add(episode("other"))
     assert [waiting(url) for url in urls] == [2, 1]
     merge(*urls)
-    assert found(one) == {"both", "one", "other"}
+    assert found_ids(one) == {"both", "one", "other"}
     assert (len(one.events()), one.verify().episodes) == (1, 3)
     one.add(Episode("t", [Step("p", "go", 0.0)], "conflict"))
     other.add(Episode("t", [Step("p", "go", 1.0)], "conflict"))
@@ -567,18 +567,18 @@ def test_read_only_role_sees_pending_episodes(crowd):
     url = tenant("a")
     with Memory.open(url) as memory, Memory.open(url) as reader:
         memory.add(episode("folded"))
-        assert found(reader) == {"folded"}
+        assert found_ids(reader) == {"folded"}
         memory.add(episode("arrived"))
         with crowd.connect(owner_url) as owner:
             owner.execute("REVOKE UPDATE, DELETE ON ALL TABLES IN SCHEMA seasoned FROM seasoned_tenant")
             owner.execute("REVOKE UPDATE (revision) ON seasoned.namespace FROM seasoned_tenant")
         for _ in range(5):
-            assert found(reader) == {"folded", "arrived"}
+            assert found_ids(reader) == {"folded", "arrived"}
         assert reader.stats().waiting == 1
         assert crowd.log.read_text().count("permission denied for table namespace") == 1  # it is not tried each time
         tenant("a")  # gives it its rights back
         reader.session.inbox.permission_retry_s = 0.0
-        assert found(reader) == {"folded", "arrived"}
+        assert found_ids(reader) == {"folded", "arrived"}
         assert reader.stats().waiting == 0
 
 
@@ -605,7 +605,7 @@ def test_tenant_cannot_read_or_write_pending_episodes_of_another(crowd):
     b.session.inbox._ns = a.session.namespace_id
     with pytest.raises((StoreError, TypeError)):
         b.add(episode("into a's"))
-    assert (found(a), found(a, "page a")) == ({"a"}, {"a"})
+    assert (found_ids(a), found_ids(a, "page a")) == ({"a"}, {"a"})
     assert a.verify().episodes == 1
 
 
@@ -618,7 +618,7 @@ def test_erasure_includes_pending_episodes(postgres, fresh_url):  # noqa: F811
         memory.add(Episode("t", [Step("the secret page of ann", "go", 1.0)], "gone", subject="ann"))
         assert reader.erase("ann", dry_run=True).episodes == ("gone",)
         erased = memory.erase("ann")
-        assert (erased.episodes, erased.steps, found(memory)) == (("gone",), 1, {"keep"})
+        assert (erased.episodes, erased.steps, found_ids(memory)) == (("gone",), 1, {"keep"})
         assert memory.verify().episodes == 1
     with postgres.connect(postgres.url(database=fresh_url.rsplit("/", 1)[1])) as admin:
         for table in TABLES:
@@ -656,10 +656,10 @@ def test_owner_migrates_a_database_of_version_2(crowd):
     with Memory.open(url) as memory:
         assert memory.verify().hash == hash_
         memory.add(episode("new"))
-        assert found(memory) == {"old", "new"}
+        assert found_ids(memory) == {"old", "new"}
         assert memory.session.store.problems() == []
     make_version_2(crowd, owner_url)
     Memory.open(owner_url).close()  # the owner's own first look does it, too
     with Memory.open(url) as memory:
         memory.add(episode("newer"))
-        assert found(memory) == {"old", "new", "newer"}
+        assert found_ids(memory) == {"old", "new", "newer"}

@@ -94,11 +94,11 @@ def answers(memory, questions):
     exact, approximate = [], []
     for state, k, threshold, exclude, unit, power, decay in questions:
         exact.append(memory.search(state, k, threshold, exclude_task=exclude))
-        asked = {"k": k, "unit": unit, "threshold": threshold, "exclude_task": exclude}
-        exact.append(plain(memory.evidence(EvidenceQuery(state, similarity_power=power, decay=decay, **asked))))
+        options = {"k": k, "unit": unit, "threshold": threshold, "exclude_task": exclude}
+        exact.append(plain(memory.evidence(EvidenceQuery(state, similarity_power=power, decay=decay, **options))))
         with_floor = {"k": k, "unit": "states", "threshold": threshold, "exclude_task": exclude}
         exact.append(plain(memory.evidence(EvidenceQuery(state, propensity_floor=0.2, decay=decay, **with_floor))))
-        graph = plain(memory.evidence(EvidenceQuery(state, backup=BACKUP, **asked)))
+        graph = plain(memory.evidence(EvidenceQuery(state, backup=BACKUP, **options)))
         approximate.append(
             [total / max(weight, 1e-9) for weight, total in zip(graph.pop("weights"), graph.pop("totals"), strict=True)]
         )
@@ -107,19 +107,19 @@ def answers(memory, questions):
     return exact, list(itertools.chain(*approximate))
 
 
-def plain(found):
-    cells = found.by_state
+def plain(result):
+    cells = result.by_state
     return {
-        "actions": found.actions,
-        "counts": found.counts.tolist(),
-        "weights": found.weights.tolist(),
-        "totals": found.totals.tolist(),
-        "squares": found.squares.tolist(),
-        "spread": found.spread,
-        "n_states": found.n_states,
-        "n_unlogged": found.n_unlogged,
-        "n_episodes": found.n_episodes,
-        "neighbors": found.neighbors,
+        "actions": result.actions,
+        "counts": result.counts.tolist(),
+        "weights": result.weights.tolist(),
+        "totals": result.totals.tolist(),
+        "squares": result.squares.tolist(),
+        "spread": result.spread,
+        "n_states": result.n_states,
+        "n_unlogged": result.n_unlogged,
+        "n_episodes": result.n_episodes,
+        "neighbors": result.neighbors,
         "cells": [cells.states.tolist(), cells.actions.tolist(), cells.counts.tolist()],
     }
 
@@ -238,7 +238,7 @@ def shared():
     return server().fresh()
 
 
-def told(url, events, questions):
+def memory_with_story(url, events, questions):
     story = Story(url)
     try:
         for event in events:
@@ -260,27 +260,27 @@ COSTLY = settings(phases=[Phase.generate], deadline=None, suppress_health_check=
 @settings(COSTLY, max_examples=4)
 @given(*STORIES)
 def test_overlay_answers_as_after_derivation(shared, events, questions):
-    told(shared, events, questions)
+    memory_with_story(shared, events, questions)
 
 
 @pytest.mark.slow
 @settings(COSTLY, max_examples=60)
 @given(*STORIES)
 def test_overlay_answers_as_after_derivation_many_stories(shared, events, questions):
-    told(shared, events, questions)
+    memory_with_story(shared, events, questions)
 
 
 @settings(COSTLY, max_examples=2)
 @given(ARRIVALS, STORIES[1])
 def test_overlay_with_late_commits_answers_as_after_derivation(shared, events, questions):
-    told(shared, events, questions)
+    memory_with_story(shared, events, questions)
 
 
 @pytest.mark.slow
 @settings(COSTLY, max_examples=40)
 @given(ARRIVALS, STORIES[1])
 def test_overlay_with_late_commits_many_stories(shared, events, questions):
-    told(shared, events, questions)
+    memory_with_story(shared, events, questions)
 
 
 # ------------------------------------------------------------------------------- who reads
@@ -290,7 +290,7 @@ def episode(id_, *states, **fields):
     return Episode("t", [Step(state, "go", 1.0) for state in states or ("page", f"page {id_}")], id=id_, **fields)
 
 
-def found(memory, state="page"):
+def found_ids(memory, state="page"):
     return [neighbor.experience.episode_id for neighbor in memory.search(state, 1_000, 0.9)]
 
 
@@ -299,10 +299,10 @@ def test_read_only_session_finds_pending_episodes(fresh_url):  # noqa: F811
     with Memory.open(fresh_url) as writer, Memory.open(read_only, create=False) as reader:
         for number in range(3):
             writer.add(episode(f"e{number}"))
-            assert found(reader) == [f"e{at}" for at in range(number, -1, -1)]
+            assert found_ids(reader) == [f"e{at}" for at in range(number, -1, -1)]
         assert reader.stats().waiting == 3
         writer.search("page")
-        assert found(reader) == ["e2", "e1", "e0"]
+        assert found_ids(reader) == ["e2", "e1", "e0"]
         assert reader.stats().waiting == 0
 
 
@@ -321,26 +321,26 @@ def test_pending_episode_is_derived_once(fresh_url):  # noqa: F811
     ):
         for number in range(5):
             writer.add(episode(f"e{number}", f"room {number}"))
-            found(reader)
-            found(reader)
+            found_ids(reader)
+            found_ids(reader)
         assert encoded[1:] == [f"room {number}" for number in range(5)]
         overlay = reader._retriever._overlay
         n_rollbacks = overlay.n_rollbacks
         with late_commit(slow, episode("late", "late room")):
             for number in range(5, 8):
                 writer.add(episode(f"e{number}", f"room {number}"))
-                found(reader)
+                found_ids(reader)
             assert [row[1] for row in overlay._tail] == ["e5", "e6", "e7"]  # what can be preceded by another
-        assert (found(reader, "late room"), overlay.n_rollbacks) == (["late"], n_rollbacks + 1)
+        assert (found_ids(reader, "late room"), overlay.n_rollbacks) == (["late"], n_rollbacks + 1)
         assert [state for state in encoded[1:] if "late" not in state] == [f"room {number}" for number in range(8)]
-        found(writer)
-        assert (found(reader, "room 3"), overlay.store) == (["e3"], None)
+        found_ids(writer)
+        assert (found_ids(reader, "room 3"), overlay.store) == (["e3"], None)
 
 
 def test_aborted_pending_episode_is_not_found(fresh_url):  # noqa: F811
     with Memory.open(fresh_url) as writer, Memory.open(fresh_url, read_only=True) as reader:
         writer.add(episode("e", ending="aborted"))
-        assert (found(reader), len(reader)) == ([], 2)
+        assert (found_ids(reader), len(reader)) == ([], 2)
         evidence = reader.evidence(EvidenceQuery("page", k=5, unit="states", threshold=0.0))
         assert (evidence.n_steps, evidence.n_episodes) == (0, 1)
 
@@ -348,15 +348,15 @@ def test_aborted_pending_episode_is_not_found(fresh_url):  # noqa: F811
 def test_forked_reader_finds_pending_episodes(fresh_url):  # noqa: F811
     with Memory.open(fresh_url) as writer, Memory.open(fresh_url, read_only=True) as reader:
         writer.add(episode("e"))
-        assert found(reader) == ["e"]
+        assert found_ids(reader) == ["e"]
         child = os.fork()
         if not child:
             try:
-                os._exit(0 if found(reader) == ["e"] else 1)
+                os._exit(0 if found_ids(reader) == ["e"] else 1)
             finally:
                 os._exit(2)
         assert os.waitstatus_to_exitcode(os.waitpid(child, 0)[1]) == 0
-        assert found(reader) == ["e"]
+        assert found_ids(reader) == ["e"]
 
 
 # ------------------------------------------------------------------------------- a standby
@@ -419,9 +419,9 @@ def test_standby_finds_pending_episodes(pair):
         for number in range(3):
             writer.add(episode(f"e{number}"))
             replayed()
-            assert found(reader) == [f"e{at}" for at in range(number, -1, -1)]
+            assert found_ids(reader) == [f"e{at}" for at in range(number, -1, -1)]
     replayed()
-    assert found(reader) == ["e2", "e1", "e0", "late"]
-    found(writer)
+    assert found_ids(reader) == ["e2", "e1", "e0", "late"]
+    found_ids(writer)
     replayed()
-    assert (found(reader), reader.stats().waiting) == (["e2", "e1", "e0", "late"], 0)
+    assert (found_ids(reader), reader.stats().waiting) == (["e2", "e1", "e0", "late"], 0)

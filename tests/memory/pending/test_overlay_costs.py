@@ -24,7 +24,7 @@ def episode(id_, *states, **fields):
     return Episode("t", [Step(state, "go", 1.0) for state in states or ("page", f"page {id_}")], id=id_, **fields)
 
 
-def found(memory, state="page"):
+def found_ids(memory, state="page"):
     return [neighbor.experience.episode_id for neighbor in memory.search(state, 1_000, 0.9)]
 
 
@@ -58,7 +58,7 @@ def three(fresh_url):  # noqa: F811
     """A writer, a read-only reader, and a memory whose transactions commit late, while a transaction is held open."""
     with Memory.open(fresh_url) as writer, Memory.open(fresh_url) as slow:
         writer.add(episode("first"))
-        found(writer)
+        found_ids(writer)
         with Memory.open(fresh_url, read_only=True) as reader, held(fresh_url):
             yield writer, reader, slow
 
@@ -69,7 +69,7 @@ def test_query_reads_new_pending_episodes_only(three):
 
     def look():
         slow.session.store.execute("SELECT pg_current_xact_id()")  # transactions come and go
-        found(reader, "nothing like it")
+        found_ids(reader, "nothing like it")
 
     for more in (10, MAX_TAIL):
         for number in range(more):
@@ -82,7 +82,7 @@ def test_query_reads_new_pending_episodes_only(three):
     derived = overlay.n_derived
     for number in range(3):
         writer.add(episode(f"one {number}"))
-        found(reader)
+        found_ids(reader)
     assert overlay.n_derived == derived + 3
 
 
@@ -90,13 +90,13 @@ def test_late_commit_rolls_back_only_the_episodes_after_it(three):
     writer, reader, slow = three
     for number in range(MAX_TAIL + 20):
         writer.add(episode(f"e{number}", f"room {number}"))
-    found(reader)
+    found_ids(reader)
     overlay = reader._retriever._overlay
     with late_commit(slow, episode("late")):
         writer.add(episode("after"))
-        assert found(reader) == ["after", "first"]
+        assert found_ids(reader) == ["after", "first"]
     derived, undone = overlay.n_derived, overlay.n_rollbacks
-    assert found(reader) == ["after", "late", "first"]
+    assert found_ids(reader) == ["after", "late", "first"]
     assert (overlay.n_derived - derived, overlay.n_rollbacks - undone) == (2, 1)
 
 
@@ -104,17 +104,17 @@ def test_overtaking_commits_are_derived_a_few_times_each(three):
     writer, reader, slow = three
     for number in range(MAX_TAIL + 1):
         writer.add(episode(f"e{number}", f"room {number}"))
-    found(reader)
+    found_ids(reader)
     overlay, pairs = reader._retriever._overlay, 15
     derived = overlay.n_derived
     for number in range(pairs):
         with late_commit(slow, episode(f"late {number}", "room")):
             writer.add(episode(f"after {number}", "room"))
-            found(reader)
+            found_ids(reader)
         writer.add(episode(f"then {number}", "room"))
-        found(reader)
+        found_ids(reader)
     assert overlay.n_derived - derived <= 5 * pairs
-    assert len(found(reader, "room")) == 3 * pairs
+    assert len(found_ids(reader, "room")) == 3 * pairs
 
 
 def test_settled_episodes_are_not_derived_again(fresh_url):  # noqa: F811
@@ -122,11 +122,11 @@ def test_settled_episodes_are_not_derived_again(fresh_url):  # noqa: F811
         with held(fresh_url):
             for number in range(5):
                 writer.add(episode(f"e{number}"))
-                found(reader)
+                found_ids(reader)
         overlay = reader._retriever._overlay
         for number in range(5, 7):
             writer.add(episode(f"e{number}"))
-            found(reader)
+            found_ids(reader)
         assert (overlay._base, overlay._tail, overlay.n_derived) == ([], [], 7)
 
 
@@ -146,13 +146,13 @@ def test_graph_reads_new_overlay_rows_only(three):
     ask()
     for number in range(3):
         writer.add(episode(f"one {number}"))
-        found(reader)
+        found_ids(reader)
         assert ask() == [2]
     with late_commit(slow, episode("late")):
         writer.add(episode("after"))
-        found(reader)
+        found_ids(reader)
         ask()
-    found(reader)
+    found_ids(reader)
     assert ask() == [4]  # the late one, and what it took back
 
 
@@ -176,17 +176,17 @@ def test_restored_pending_episodes_are_found_by_the_full_scan(postgres, fresh_ur
         Memory.open(fresh_url, read_only=True) as reader,
     ):
         for memory in (writer, reader):
-            found(memory)
+            found_ids(memory)
         loader.add(episode("loaded"))
         renumbered(postgres, fresh_url, FIRST_ARRIVAL + 5)
-        assert found(reader) == []
+        assert found_ids(reader) == []
         scan_from_the_first(reader)
-        assert found(reader) == ["loaded"]
-        assert found(writer) == []
+        assert found_ids(reader) == ["loaded"]
+        assert found_ids(writer) == []
         scan_from_the_first(writer)
-        assert found(writer) == ["loaded"]
+        assert found_ids(writer) == ["loaded"]
         loader.add(episode("above"))
-        assert found(reader) == ["above", "loaded"]
+        assert found_ids(reader) == ["above", "loaded"]
 
 
 def test_restored_episode_below_the_settled_layer_resets_the_overlay(postgres, fresh_url):  # noqa: F811
@@ -195,22 +195,22 @@ def test_restored_episode_below_the_settled_layer_resets_the_overlay(postgres, f
         renumbered(postgres, fresh_url, FIRST_ARRIVAL + 5)
         for number in range(3):
             writer.add(episode(f"e{number}"))
-        found(reader)
+        found_ids(reader)
         with postgres.connect(postgres.url(database=fresh_url.rsplit("/", 1)[1])) as admin:
             admin.execute("UPDATE seasoned.episode SET ordinal = ordinal + 1 WHERE id = 'loaded'")
         scan_from_the_first(reader)
-        assert found(reader) == ["e2", "e1", "e0", "loaded"]
+        assert found_ids(reader) == ["e2", "e1", "e0", "loaded"]
 
 
 def test_feedback_on_a_restored_episode_succeeds_at_the_second_attempt(postgres, fresh_url):  # noqa: F811
     with Memory.open(fresh_url) as loader, Memory.open(fresh_url) as writer:
-        found(writer)
+        found_ids(writer)
         loader.add(episode("loaded", subject="ann"))
         renumbered(postgres, fresh_url, FIRST_ARRIVAL + 5)
         with pytest.raises(StoreBusyError, match="added just now"):
             writer.feedback("loaded", 1.0)
         writer.feedback("loaded", 1.0)
-        found(writer)
+        found_ids(writer)
         loader.add(episode("more", subject="bob"))
         renumbered(postgres, fresh_url, FIRST_ARRIVAL + 6)
         assert writer.erase("bob").episodes == ("more",)
@@ -225,12 +225,12 @@ def test_every_scan_on_citus_begins_at_the_first_number(postgres, fresh_url):  #
         )
     with Memory.open(fresh_url) as writer, Memory.open(fresh_url, read_only=True) as reader:
         for id_, number in (("a", 9), ("b", 7), ("c", 8)):
-            found(reader)
+            found_ids(reader)
             writer.add(episode(id_))
             with postgres.connect(postgres.url(database=fresh_url.rsplit("/", 1)[1])) as admin:
                 admin.execute(f"UPDATE seasoned.episode SET ordinal = {FIRST_ARRIVAL + number} WHERE id = '{id_}'")
-        assert found(reader) == ["a", "c", "b"]
-        assert found(writer) == ["a", "c", "b"]
+        assert found_ids(reader) == ["a", "c", "b"]
+        assert found_ids(writer) == ["a", "c", "b"]
 
 
 # ------------------------------------------------------------------------------- locks and the command line

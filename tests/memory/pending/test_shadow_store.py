@@ -84,7 +84,7 @@ def test_the_writer_of_episodes_reads_stored_rows_through_lookup_alone():
         answer = Episode("t", [Step("a", "go", 1.0, {"go": -0.1})], "n-0", arm="alternative")
         with shadow.trace() as statements, shadow.transaction(None):
             Writer(shadow, memory.session.namespace_id, TokenEncoder()).add([TimedEpisode(answer, 1.0)])
-        read = [found[1] for sql in statements if (found := re.match(r"SELECT .+? FROM (\w+)", sql))]
+        read = [match[1] for sql in statements if (match := re.match(r"SELECT .+? FROM (\w+)", sql))]
         assert {"state", "action", "prior", "evidence", "note"} <= set(looked_up)
         assert not Counter(table for table in read if table not in whole) - Counter(looked_up)
         shadow.close()

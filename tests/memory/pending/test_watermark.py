@@ -23,7 +23,7 @@ def episode(id_, *states, **fields):
     return Episode("t", [Step(state, "go", 1.0) for state in states or ("page", f"page {id_}")], id=id_, **fields)
 
 
-def found(memory, state="page"):
+def found_ids(memory, state="page"):
     return [neighbor.experience.episode_id for neighbor in memory.search(state, 1_000, 0.9)]
 
 
@@ -49,14 +49,14 @@ def test_scan_skips_dead_rows_of_an_old_snapshot(postgres, fresh_url):  # noqa: 
         backup.execute("SELECT count(*) FROM seasoned.episode")
         for number in range(200):
             memory.add(episode(f"e{number}", "page", "x" * 1500))  # five a block
-        assert len(found(memory)) == 200
-        found(memory)
+        assert len(found_ids(memory)) == 200
+        found_ids(memory)
         lowest = memory.session.store.pending.watermark.start(
             memory.session.store.generation, memory.session.namespace_id
         )
         assert blocks_read(owner, memory, FIRST_ARRIVAL) - blocks_read(owner, memory, lowest) > 30
         memory.add(episode("after"))
-        assert found(memory)[0] == "after"
+        assert found_ids(memory)[0] == "after"
 
 
 def test_rolled_back_derivation_does_not_advance_the_watermark(fresh_url):  # noqa: F811
@@ -66,7 +66,7 @@ def test_rolled_back_derivation_does_not_advance_the_watermark(fresh_url):  # no
             memory.session.inbox.derive_all()
             assert memory.session.store.version(memory.session.namespace_id).pending is None
             raise LookupError
-        assert found(memory) == ["e"]
+        assert found_ids(memory) == ["e"]
 
 
 def test_restored_numbers_do_not_block_adds(postgres, fresh_url):  # noqa: F811
@@ -84,7 +84,9 @@ def test_restored_numbers_do_not_block_adds(postgres, fresh_url):  # noqa: F811
         memory.add(episode("new"))
         assert reader.stats().waiting == 1  # the others had to be folded first
         assert (
-            sorted(found(reader)) == sorted(found(memory)) == sorted(["new", *(f"e{number}" for number in range(12))])
+            sorted(found_ids(reader))
+            == sorted(found_ids(memory))
+            == sorted(["new", *(f"e{number}" for number in range(12))])
         )
 
 
@@ -141,14 +143,14 @@ def test_reindex_waits_for_open_adds_and_fails_whole(postgres, fresh_url):  # no
         Memory.open(fresh_url, encoder=HashtagBlind()) as slow,
     ):
         memory.add(episode("before"))
-        found(memory)
+        found_ids(memory)
         with late_commit(slow, episode("late", "a refused page")):
             thread, outcome = in_thread(lambda: Memory.open(fresh_url, encoder=Strict(), reindex=True))
             until_blocked(postgres)
         thread.join(60)
         assert [type(one) for one in outcome] == [ValueError]
-        assert found(memory) == ["before"]
-        assert found(memory, "a refused page") == ["late"]
+        assert found_ids(memory) == ["before"]
+        assert found_ids(memory, "a refused page") == ["late"]
         assert Memory.namespaces(fresh_url) == {"default": HashtagBlind.identity}
         memory.verify()
 
@@ -167,7 +169,7 @@ def test_add_during_a_reindex_is_refused(postgres, fresh_url):  # noqa: F811
         assert [type(one) for one in outcome] == [EncoderMismatchError]
         with reopened[0] as other:
             assert [one.id for one in other.episodes()] == ["before"]
-            assert found(other, "wait here") == ["before"]
+            assert found_ids(other, "wait here") == ["before"]
             other.verify()
 
 
@@ -180,4 +182,4 @@ def test_lost_connection_is_reported_once(fresh_url, caplog):  # noqa: F811
             admin.execute("SELECT pg_terminate_backend(%s)", (pid,))
             memory.session.store.execute("SELECT 1").fetchone()
         assert [record for record in caplog.records if "terminating" in record.msg] == []
-        assert found(memory) == ["e"]
+        assert found_ids(memory) == ["e"]

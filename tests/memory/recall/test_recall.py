@@ -21,8 +21,8 @@ def results_of(path):
         query = {"goal": "buy a lamp", "plan": "open then pay", "observation": "page cart", "reasoning": "it is full"}
 
         def ask(**options):
-            found = memory.recall(RecallQuery(query, **options))
-            answers.append((sorted(map(repr, found.moments)), found.highest, memory.median_return()))
+            result = memory.recall(RecallQuery(query, **options))
+            answers.append((sorted(map(repr, result.moments)), result.highest, memory.median_return()))
 
         ask()
         for number in range(5):
@@ -101,8 +101,8 @@ def test_many_visits_of_one_action_do_not_hide_other_actions():
     with Memory.open(":memory:") as memory:
         memory.add(Episode("t", [Step("page", "rare but good", 5.0)], "rare"))
         memory.add_many(Episode("t", [Step("page", "usual", float(i % 2))]) for i in range(40))
-        found = memory.recall(RecallQuery({"observation": "page"})).moments
-        tries = {moment.experience.action: (moment.tries, moment.mean_return) for moment in found}
+        moments = memory.recall(RecallQuery({"observation": "page"})).moments
+        tries = {moment.experience.action: (moment.tries, moment.mean_return) for moment in moments}
         assert tries == {"rare but good": (1, 5.0), "usual": (40, 0.5)}
 
 
@@ -110,8 +110,8 @@ def test_excluded_task_takes_no_place_in_the_pool():
     with Memory.open(":memory:") as memory:
         memory.add(Episode("buy a lamp", [Step("elsewhere", "pay", 1.0)], "other"))
         memory.add_many(Episode("buy a red lamp", [Step("page", "pay", 1.0)]) for _ in range(30))
-        [found] = memory.recall(RecallQuery({"goal": "buy a red lamp"}, exclude_task="buy a red lamp", pool=4)).moments
-        assert found.place == ("other", 0)
+        [moment] = memory.recall(RecallQuery({"goal": "buy a red lamp"}, exclude_task="buy a red lamp", pool=4)).moments
+        assert moment.place == ("other", 0)
 
 
 def test_excluding_the_task_of_most_notes_reads_none_of_its_notes():
@@ -121,7 +121,7 @@ def test_excluding_the_task_of_most_notes_reads_none_of_its_notes():
             memory.add(Episode(task, [Step("page", "pay", 1.0)], name))
             memory.note(name, "reasoning", {"text": f"it is {name}"}, step=0, id=f"said by {name}")
 
-        def found(task):
+        def recalled_places(task):
             return sorted(
                 m.place[0]
                 for m in memory.recall(RecallQuery({"reasoning": "it is"}, exclude_task=task, pool=4)).moments
@@ -130,14 +130,14 @@ def test_excluding_the_task_of_most_notes_reads_none_of_its_notes():
         for number in range(30):
             say("most", f"most{number}")
         say("few", "few0")
-        assert found("most") == ["few0"]
+        assert recalled_places("most") == ["few0"]
         say("few", "few1")
         say("most", "most30")
         say("other", "other0")
-        assert found("most") == ["few0", "few1", "other0"]
-        assert found("few") == ["most28", "most29", "most30", "other0"]
+        assert recalled_places("most") == ["few0", "few1", "other0"]
+        assert recalled_places("few") == ["most28", "most29", "most30", "other0"]
         with memory.session.store.trace() as statements:
-            assert found("most") == ["few0", "few1", "other0"]
+            assert recalled_places("most") == ["few0", "few1", "other0"]
         assert any("said by few0" in sql for sql in statements)
         assert not any("said by most" in sql for sql in statements)
 
@@ -175,13 +175,15 @@ def test_pool_has_the_most_similar_live_moments():
             for key in ("goal", "plan", "reasoning"):
                 for task in (None, memory.get("e3").task):
                     query = text()
-                    found = memory.recall(RecallQuery({key: query}, pool=5, exclude_task=task)).moments
+                    moments = memory.recall(RecallQuery({key: query}, pool=5, exclude_task=task)).moments
                     features = memory.encoder.features
                     near = [
                         jaccard(features(query), features(text_))
                         for text_ in texts_of(memory, key, exclude_task=task).values()
                     ]
-                    assert sorted((m.similarities[key] for m in found), reverse=True) == sorted(near, reverse=True)[:5]
+                    assert (
+                        sorted((m.similarities[key] for m in moments), reverse=True) == sorted(near, reverse=True)[:5]
+                    )
 
         held = [
             memory.quarantine(selection, "a look at it")

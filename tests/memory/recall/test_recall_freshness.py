@@ -56,12 +56,12 @@ def answers(memory):
     """Return the results of all queries for prompts."""
     names = [f"e{number}" for number in range(26)]
     places = [(name, step) for name in names for step in range(3)]
-    found = memory.recall(
+    result = memory.recall(
         RecallQuery({"goal": "task 1", "observation": "page cart"}, pool=6, with_feedback_totals=True)
     )
     return (
-        sorted(map(repr, found.moments)),
-        found.highest,
+        sorted(map(repr, result.moments)),
+        result.highest,
         memory.median_return(),
         memory.recall(RecallQuery({"goal": "task 9"}, pool=6)).moments,
         [

@@ -71,10 +71,10 @@ def cells(evidence):
     return {(int(state), keys[action]): sums for state, action, *sums in rows}
 
 
-def same(found, expected, *, rel=1e-9, abs_=1e-9):
-    assert found.keys() == expected.keys()
+def same(evidence, expected, *, rel=1e-9, abs_=1e-9):
+    assert evidence.keys() == expected.keys()
     for action, row in expected.items():
-        assert found[action] == pytest.approx(row, rel=rel, abs=abs_)
+        assert evidence[action] == pytest.approx(row, rel=rel, abs=abs_)
 
 
 class Played:
@@ -280,7 +280,7 @@ def test_guard_encodes_only_the_query(unit):
 @pytest.mark.parametrize("unit", ["states", "steps"])
 @pytest.mark.parametrize("decay", [1.0, 0.5])
 def test_number_of_statements_with_the_guard_is_constant(unit, decay):
-    asked = []
+    statement_counts = []
     for n in (100, 400):
         with Memory.open(":memory:") as memory:
             memory.add_many(Episode("t1", [Step(f"a {i}", "go", 1.0)]) for i in range(n))
@@ -288,5 +288,5 @@ def test_number_of_statements_with_the_guard_is_constant(unit, decay):
             memory.evidence(EvidenceQuery("a", **question))
             with memory.session.store.trace() as statements:
                 assert memory.evidence(EvidenceQuery("a", **question)).n_steps == 0
-            asked.append(len(statements))
-    assert max(asked) < 20
+            statement_counts.append(len(statements))
+    assert max(statement_counts) < 20

@@ -78,20 +78,20 @@ def value(q, prior):
 
 
 def ask(memory, state, **changed):
-    asked = {"k": 9, "unit": "states", "threshold": 0.0, "gamma": GAMMA, "backup": Backup(BETA), **changed}
-    return memory.evidence(EvidenceQuery(state, **asked))
+    options = {"k": 9, "unit": "states", "threshold": 0.0, "gamma": GAMMA, "backup": Backup(BETA), **changed}
+    return memory.evidence(EvidenceQuery(state, **options))
 
 
 def agrees(memory, raw, exclude_task=None, unit="states"):
     """Every state's evidence, at that state alone, is count times Q; to the graph's tolerance, a thousandth of 16."""
     q = by_definition(raw, exclude_task)
-    said = [abs(float(r)) for at in range(len(raw.episodes)) for r in raw.rewards(at)]
-    allowed = 2e-3 * max([0.0, *said]) + 1e-9
+    reward_sizes = [abs(float(r)) for at in range(len(raw.episodes)) for r in raw.rewards(at)]
+    allowed = 2e-3 * max([0.0, *reward_sizes]) + 1e-9
     for state in ("a", "b", "c", "a b", "b c", "a c", "#"):
-        found = ask(memory, state, threshold=1.0, k=99, exclude_task=exclude_task, unit=unit)
+        evidence = ask(memory, state, threshold=1.0, k=99, exclude_task=exclude_task, unit=unit)
         own = {a: x for (s, a), x in q.items() if s == raw.encoder.features(state)}
-        assert {canonical(a) for a in found.actions} == own.keys()
-        for action, count, total in zip(found.actions, found.counts, found.totals, strict=True):
+        assert {canonical(a) for a in evidence.actions} == own.keys()
+        for action, count, total in zip(evidence.actions, evidence.counts, evidence.totals, strict=True):
             assert total / count == pytest.approx(own[canonical(action)], abs=allowed)
 
 
@@ -144,7 +144,7 @@ CHANGES = {
 }
 
 
-def told(path, then=None, **options):
+def filled_memory(path, then=None, **options):
     memory = Memory.open(path, **options)
     memory.add_many(played())
     memory.feedback("e1", 5.0, 2, "judge")
@@ -155,8 +155,8 @@ def told(path, then=None, **options):
     return memory
 
 
-def variance(found):
-    return (found.squares / found.weights - (found.totals / found.weights) ** 2).sum()
+def variance(evidence):
+    return (evidence.squares / evidence.weights - (evidence.totals / evidence.weights) ** 2).sum()
 
 
 def same(one, other):
@@ -170,15 +170,18 @@ def same(one, other):
 
 @pytest.mark.parametrize("name", CHANGES)
 def test_graph_after_changes_equals_a_new_graph(name, tmp_path):
-    with told(tmp_path / "m.db", CHANGES[name]) as memory, Memory.open(tmp_path / "m.db", read_only=True) as anew:
-        same(memory, anew)
+    with (
+        filled_memory(tmp_path / "m.db", CHANGES[name]) as memory,
+        Memory.open(tmp_path / "m.db", read_only=True) as reopened,
+    ):
+        same(memory, reopened)
 
 
 def test_every_change_changes_the_graph(tmp_path):
     """The changes of the test above move values, so that it can fail."""
-    with told(tmp_path / "0.db") as before:
+    with filled_memory(tmp_path / "0.db") as before:
         for i, (name, change) in enumerate(CHANGES.items(), 1):
-            with told(tmp_path / f"{i}.db", change) as after:
+            with filled_memory(tmp_path / f"{i}.db", change) as after:
                 moved = [
                     ask(m, "hall lamp", threshold=1.0).totals / ask(m, "hall lamp", threshold=1.0).counts
                     for m in (before, after)
@@ -187,7 +190,7 @@ def test_every_change_changes_the_graph(tmp_path):
 
 
 def test_graph_follows_another_process(tmp_path):
-    with told(tmp_path / "m.db") as one, Memory.open(tmp_path / "m.db") as other:
+    with filled_memory(tmp_path / "m.db") as one, Memory.open(tmp_path / "m.db") as other:
         ask(one, "hall lamp")
         other.add_many(played(20)[12:])
         other.feedback("e13", 3.0, 1)
@@ -196,7 +199,10 @@ def test_graph_follows_another_process(tmp_path):
 
 def test_graph_on_postgres_equals_the_one_on_sqlite(fresh_url, tmp_path):  # noqa: F811
     for i, change in enumerate((None, *CHANGES.values())):
-        with told(tmp_path / f"{i}.db", change) as file, told(fresh_url, change, namespace=f"n{i}") as server:
+        with (
+            filled_memory(tmp_path / f"{i}.db", change) as file,
+            filled_memory(fresh_url, change, namespace=f"n{i}") as server,
+        ):
             same(file, server)
 
 
@@ -204,23 +210,23 @@ def test_shared_state_combines_two_episodes():
     with Memory.open(":memory:", gamma=0.9) as memory:
         memory.add(Episode("t", [Step("start", "enter"), Step("hall", "sit")]))
         memory.add(Episode("t", [Step("window", "climb"), Step("hall", "take", 1.0)]))
-        asked = {"k": 1, "unit": "states", "threshold": 1.0}
-        assert memory.evidence(EvidenceQuery("start", **asked)).totals.tolist() == [0.0]
-        assert memory.evidence(EvidenceQuery("start", **asked, backup=Backup(1e6))).totals.tolist() == pytest.approx(
+        options = {"k": 1, "unit": "states", "threshold": 1.0}
+        assert memory.evidence(EvidenceQuery("start", **options)).totals.tolist() == [0.0]
+        assert memory.evidence(EvidenceQuery("start", **options, backup=Backup(1e6))).totals.tolist() == pytest.approx(
             [0.9], abs=1e-3
         )
 
 
 def test_backup_changes_only_totals_and_squares():
-    with told(":memory:") as memory:
+    with filled_memory(":memory:") as memory:
         for unit in ("states", "steps"):
-            asked = {"k": 7, "unit": unit, "threshold": 0.0, "gamma": 0.8, "similarity_power": 1.5, "decay": 0.9}
+            options = {"k": 7, "unit": unit, "threshold": 0.0, "gamma": 0.8, "similarity_power": 1.5, "decay": 0.9}
             plain, backed = (
-                memory.evidence(EvidenceQuery("hall lamp", **asked)),
-                memory.evidence(EvidenceQuery("hall lamp", **asked, backup=Backup(1.0))),
+                memory.evidence(EvidenceQuery("hall lamp", **options)),
+                memory.evidence(EvidenceQuery("hall lamp", **options, backup=Backup(1.0))),
             )
             assert (
-                memory.evidence(EvidenceQuery("hall lamp", **asked, backup=None)).totals.tolist()
+                memory.evidence(EvidenceQuery("hall lamp", **options, backup=None)).totals.tolist()
                 == plain.totals.tolist()
             )
             assert (plain.actions, plain.spread, plain.n_states, plain.neighbors) == (
@@ -240,14 +246,14 @@ def test_squares_keep_the_scatter_of_the_returns_around_their_mean():
         memory.add(Episode("t", [Step("a", "go", 0.0), Step("b", "x", 0.0)]))
         memory.add(Episode("t", [Step("a", "go", 0.0), Step("b", "y", 8.0)]))
         for unit in ("states", "steps"):
-            found = memory.evidence(EvidenceQuery("a", k=2, unit=unit, threshold=1.0, backup=Backup(1e6)))
-            mean = found.totals[0] / found.weights[0]
+            evidence = memory.evidence(EvidenceQuery("a", k=2, unit=unit, threshold=1.0, backup=Backup(1e6)))
+            mean = evidence.totals[0] / evidence.weights[0]
             assert mean == pytest.approx(4.0, abs=0.02)
-            assert found.squares[0] / found.weights[0] - mean**2 == pytest.approx(4.0)
+            assert evidence.squares[0] / evidence.weights[0] - mean**2 == pytest.approx(4.0)
 
 
 def test_policy_learns_from_the_graph():
-    with told(":memory:") as memory:
+    with filled_memory(":memory:") as memory:
         assert JitRL(memory).decide("hall lamp", {"north": -0.7, "south": -0.7}, seed=0).mode == "memory"
 
 
@@ -256,7 +262,7 @@ BAD = [("gamma", 1.0), ("backup", 4.0), ("backup", "4")]
 
 @pytest.mark.parametrize("changed", [dict([one]) for one in BAD], ids=str)
 def test_bad_input_is_refused(changed):
-    with told(":memory:") as memory:
+    with filled_memory(":memory:") as memory:
         memory.evidence(EvidenceQuery("hall lamp", k=1, unit="states", threshold=0.0, gamma=1.0))
         with pytest.raises(InputError) as caught:
             ask(memory, "hall lamp", **changed)
@@ -271,7 +277,7 @@ def test_a_bad_backup_is_refused(name, value):
 
 
 def test_a_policy_takes_its_values_through_the_graph():
-    with told(":memory:") as memory:
+    with filled_memory(":memory:") as memory:
         policy = JitRL(memory, backup=BETA, kappa=0.0, scale="none", gamma=GAMMA, threshold=0.0, k=9)
         assert policy.settings.backup == Backup(BETA)
         evidence = ask(memory, "hall lamp")
@@ -287,9 +293,9 @@ def test_novelty_is_propagated_to_earlier_actions():
         for door, room, times in (("left", "room one", 1), ("right", "room two", 10)):
             memory.add_many([Episode("t", [Step("start", door), Step(room, "dig")]) for _ in range(times)])
             memory.add_many([Episode("t", [Step("start", door), Step("yard", "sit")]) for _ in range(10 - times)])
-        asked = {"k": 1, "unit": "states", "threshold": 1.0, "gamma": GAMMA}
-        plain = memory.evidence(EvidenceQuery("start", **asked, backup=Backup(BETA)))
-        new = memory.evidence(EvidenceQuery("start", **asked, backup=Backup(BETA, novelty=1.0)))
+        options = {"k": 1, "unit": "states", "threshold": 1.0, "gamma": GAMMA}
+        plain = memory.evidence(EvidenceQuery("start", **options, backup=Backup(BETA)))
+        new = memory.evidence(EvidenceQuery("start", **options, backup=Backup(BETA, novelty=1.0)))
         assert (plain.totals == 0.0).all()
         q = dict(zip(new.actions, new.totals / new.weights, strict=True))
         own = 1 / math.sqrt(10)  # each door was tried ten times
@@ -356,10 +362,10 @@ def test_graph_follows_a_merge_that_changes_unrevoked_feedback(tmp_path):
 
 def test_superseding_feedback_extends_the_graph(tmp_path):
     """New feedback is read event by event; only a revoked event has all steps read again."""
-    with told(tmp_path / "m.db") as memory:
+    with filled_memory(tmp_path / "m.db") as memory:
         ask(memory, "hall lamp")
         [followed] = memory._retriever._graphs._graphs.values()
-        for change, kept in (
+        for change, is_extended in (
             (lambda: memory.feedback("e1", 7.0, 2, "judge"), True),
             (lambda: memory.feedback("e2", 7.0, 2, "judge"), True),
             (lambda: memory.revoke(memory.events()[1].id), False),
@@ -367,4 +373,4 @@ def test_superseding_feedback_extends_the_graph(tmp_path):
             graph = followed._graph
             change()
             ask(memory, "hall lamp")
-            assert (followed._graph is graph) == kept
+            assert (followed._graph is graph) == is_extended

@@ -71,7 +71,7 @@ def by_definition(episodes, query, *, floor, power, decay, task):
 def test_weighted_sums_equal_their_definition(episodes, query, floor, power, decay, task):
     with Memory.open(":memory:", gamma=0.0) as memory:
         memory.add_many(episodes)
-        found = memory.evidence(
+        evidence = memory.evidence(
             EvidenceQuery(
                 query,
                 k=9,
@@ -84,15 +84,15 @@ def test_weighted_sums_equal_their_definition(episodes, query, floor, power, dec
             )
         )
     expected, unlogged = by_definition(episodes, query, floor=floor, power=power, decay=decay, task=task)
-    assert set(found.actions) == set(expected)
-    assert found.n_unlogged == unlogged
-    for row, action in enumerate(found.actions):
+    assert set(evidence.actions) == set(expected)
+    assert evidence.n_unlogged == unlogged
+    for row, action in enumerate(evidence.actions):
         effective, mean, shares = expected[action]
-        assert found.weights[row] == pytest.approx(effective)
-        assert found.totals[row] == pytest.approx(effective * mean, abs=1e-9)
-        assert sorted(found.by_state.shares[found.by_state.actions == row]) == pytest.approx(shares)
+        assert evidence.weights[row] == pytest.approx(effective)
+        assert evidence.totals[row] == pytest.approx(effective * mean, abs=1e-9)
+        assert sorted(evidence.by_state.shares[evidence.by_state.actions == row]) == pytest.approx(shares)
         steps = sum(s.action == action for e in episodes for s in e.steps)
-        assert found.weights[row] <= found.counts[row] * (1 + 1e-12) <= steps * (1 + 1e-9)
+        assert evidence.weights[row] <= evidence.counts[row] * (1 + 1e-12) <= steps * (1 + 1e-9)
 
 
 def test_weighted_sums_on_postgres_equal_those_on_sqlite(fresh_url):  # noqa: F811
@@ -102,12 +102,12 @@ def test_weighted_sums_on_postgres_equal_those_on_sqlite(fresh_url):  # noqa: F8
         Step("page two", "go", 2.0),
         Step("page two", "go", 5.0, propensity=0.5),
     ]
-    found = []
+    columns = []
     for url in (":memory:", fresh_url):
         with Memory.open(url, gamma=0.0) as memory:
             memory.add_many([Episode("t", [step]) for step in steps])
             for decay in (1.0, 0.5):
-                asked = memory.evidence(
+                evidence = memory.evidence(
                     EvidenceQuery(
                         "page one",
                         k=9,
@@ -118,10 +118,13 @@ def test_weighted_sums_on_postgres_equal_those_on_sqlite(fresh_url):  # noqa: F8
                         exclude_task="u",
                     )
                 )
-                found.append(
-                    [sums.tolist() for sums in (asked.counts, asked.weights, asked.totals, asked.by_state.shares)]
+                columns.append(
+                    [
+                        sums.tolist()
+                        for sums in (evidence.counts, evidence.weights, evidence.totals, evidence.by_state.shares)
+                    ]
                 )
-    assert found[2:] == [[pytest.approx(column) for column in one] for one in found[:2]]
+    assert columns[2:] == [[pytest.approx(column) for column in one] for one in columns[:2]]
 
 
 @pytest.mark.parametrize(
@@ -136,6 +139,6 @@ def test_invalid_floor_is_refused(floor, unit):
 def test_least_floor_gives_finite_weights():
     with Memory.open(":memory:", gamma=0.0) as memory:
         memory.add(Episode("t", [Step("a", "go", 1.0, propensity=1e-300), Step("a", "go", 2.0, propensity=1.0)]))
-        found = memory.evidence(EvidenceQuery("a", k=1, unit="states", threshold=0.5, propensity_floor=1e-6))
-    assert found.weights.tolist() == [pytest.approx((1e6 + 1) ** 2 / (1e12 + 1))]
-    assert found.totals[0] / found.weights[0] == pytest.approx((1e6 + 2) / (1e6 + 1))
+        evidence = memory.evidence(EvidenceQuery("a", k=1, unit="states", threshold=0.5, propensity_floor=1e-6))
+    assert evidence.weights.tolist() == [pytest.approx((1e6 + 1) ** 2 / (1e12 + 1))]
+    assert evidence.totals[0] / evidence.weights[0] == pytest.approx((1e6 + 2) / (1e6 + 1))

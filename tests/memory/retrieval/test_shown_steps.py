@@ -46,11 +46,11 @@ def drawn(memory, seed, share=0.4):
 
 def by_definition(memory, state, shown, *, k, unit, threshold, task):
     """By action: how many of the neighbours there are, and how many of them were not shown."""
-    asked, rows = memory.encoder.features(state), []
+    query_features, rows = memory.encoder.features(state), []
     for ordinal, episode in enumerate(memory.episodes(), start=1):
         for index, step in enumerate(episode.steps):
             features = memory.encoder.features(step.state)
-            near = jaccard(asked, features)
+            near = jaccard(query_features, features)
             if near >= threshold and episode.task != task and episode.ending != "aborted":
                 rows.append((near, ordinal, index, features, normalize_action(step.action), (episode.id, index)))
     rows.sort(key=lambda row: (-row[0], -row[1], -row[2]))
@@ -69,31 +69,31 @@ def test_unshown_counts_equal_the_definition(memory, unit, task):
         shown = drawn(memory, seed)
         for state in STATES[::3]:
             for k, threshold in ((2, 0.0), (50, 0.5)):
-                asked = {"k": k, "unit": unit, "threshold": threshold}
-                found = memory.evidence(EvidenceQuery(state, exclude_task=task, shown_steps=shown, **asked))
-                counts, unshown = by_definition(memory, state, shown, task=task, **asked)
-                keys = [normalize_action(action) for action in found.actions]
-                assert dict(zip(keys, found.counts, strict=True)) == counts
-                assert dict(zip(keys, found.unshown, strict=True)) == {key: unshown[key] for key in keys}
-                assert found.n_shown == counts.total() - unshown.total()
+                options = {"k": k, "unit": unit, "threshold": threshold}
+                evidence = memory.evidence(EvidenceQuery(state, exclude_task=task, shown_steps=shown, **options))
+                counts, unshown = by_definition(memory, state, shown, task=task, **options)
+                keys = [normalize_action(action) for action in evidence.actions]
+                assert dict(zip(keys, evidence.counts, strict=True)) == counts
+                assert dict(zip(keys, evidence.unshown, strict=True)) == {key: unshown[key] for key in keys}
+                assert evidence.n_shown == counts.total() - unshown.total()
 
 
 @pytest.mark.parametrize(
     "settings", [{}, {"decay": 0.8}, {"similarity_power": 2.0}, {"propensity_floor": 0.1}, {"backup": Backup(2.0)}]
 )
 def test_shown_steps_change_no_sum(memory, settings):
-    asked = {"k": 3, "unit": "states", "threshold": 0.2, **settings}
+    options = {"k": 3, "unit": "states", "threshold": 0.2, **settings}
     for state in STATES:
-        plain, found = (
-            memory.evidence(EvidenceQuery(state, **asked)),
-            memory.evidence(EvidenceQuery(state, shown_steps=drawn(memory, 7), **asked)),
+        plain, discounted = (
+            memory.evidence(EvidenceQuery(state, **options)),
+            memory.evidence(EvidenceQuery(state, shown_steps=drawn(memory, 7), **options)),
         )
         assert plain.unshown is None
-        assert plain.actions == found.actions
+        assert plain.actions == discounted.actions
         for name in ("counts", "weights", "totals", "squares"):
-            assert np.array_equal(getattr(plain, name), getattr(found, name))
-        assert plain.neighbors == found.neighbors
-        assert (found.unshown >= 0).all() and (found.unshown <= found.counts).all()
+            assert np.array_equal(getattr(plain, name), getattr(discounted, name))
+        assert plain.neighbors == discounted.neighbors
+        assert (discounted.unshown >= 0).all() and (discounted.unshown <= discounted.counts).all()
 
 
 @pytest.mark.parametrize("preset", ["default", "seed", "paper-games", "released-games"])
@@ -161,10 +161,10 @@ def test_invalid_shown_steps_are_refused(memory, bad):
 
 @pytest.mark.parametrize("backup", [None, Backup(1.0)])
 def test_placebo_has_the_same_unshown_counts(memory, backup):
-    asked = {"k": 4, "unit": "states", "threshold": 0.2, "gamma": GAMMA, "backup": backup}
+    options = {"k": 4, "unit": "states", "threshold": 0.2, "gamma": GAMMA, "backup": backup}
     for state in STATES:
         real, shuffled = (
-            one.evidence(EvidenceQuery(state, shown_steps=drawn(memory, 7), **asked))
+            one.evidence(EvidenceQuery(state, shown_steps=drawn(memory, 7), **options))
             for one in (memory, ShuffledReturns(memory, 0))
         )
         assert real.actions == shuffled.actions

@@ -65,9 +65,9 @@ def test_foreign_file_is_refused_and_unchanged(tmp_path, make, read_only):
     assert str(path) in caught.value.seen
     assert caught.value.next_step
     assert digest_of(path) == before
-    beside = {p.name for p in tmp_path.iterdir()} - {"file"}
+    other_files = {p.name for p in tmp_path.iterdir()} - {"file"}
     # A read-only look into a database with a log makes SQLite leave the log's two files, empty, beside it.
-    assert not beside or (read_only and make is foreign_wal_database and beside <= {"file-wal", "file-shm"})
+    assert not other_files or (read_only and make is foreign_wal_database and other_files <= {"file-wal", "file-shm"})
 
 
 def test_folder_is_refused(tmp_path):

@@ -47,16 +47,16 @@ def tables_of(path):
 
 
 def check_as_recorded(path, version):
-    for name, said in recorded(version).items():
+    for name, expected in recorded(version).items():
         with Memory.open(path, namespace=name, create=False) as memory:
             whole = memory.verify()
             for field in ("hash", "episodes", "steps", "states", "distinct_states", "feedback", "views"):
-                assert getattr(whole, field) == said[field], field
+                assert getattr(whole, field) == expected[field], field
             stats = memory.stats()
             for field in ("aborted", "actions", "mean_episode_reward", "gamma"):
-                assert getattr(stats, field) == said[field], field
-            for answer in said["answers"]:
-                found = [
+                assert getattr(stats, field) == expected[field], field
+            for answer in expected["answers"]:
+                neighbors = [
                     [
                         n.similarity,
                         n.experience.episode_id,
@@ -66,7 +66,7 @@ def check_as_recorded(path, version):
                     ]
                     for n in memory.search(answer["state"], 8, 0.2)
                 ]
-                assert found == answer["found"]
+                assert neighbors == answer["found"]
                 e = memory.evidence(EvidenceQuery(answer["state"], k=4, unit=answer["unit"], threshold=0.2))
                 assert (list(e.actions), e.spread) == (answer["actions"], answer["spread"])
                 for sums in ("counts", "weights", "totals", "squares"):
@@ -155,10 +155,10 @@ def test_migrated_store_supports_every_operation(tmp_path):
 
 def test_export_of_a_migrated_store_is_complete(tmp_path):
     path = old_store(tmp_path / "agent.db")
-    for name, said in recorded(1).items():
+    for name, expected in recorded(1).items():
         with Memory.open(path, namespace=name, create=False) as memory, Memory.open(":memory:") as fresh:
             fresh.import_lines(list(memory.export()))
-            assert fresh.verify().hash == said["hash"]
+            assert fresh.verify().hash == expected["hash"]
 
 
 def test_read_only_opening_of_an_older_schema_names_the_command(tmp_path):
@@ -184,9 +184,9 @@ def test_command_line_migrates_an_older_store(tmp_path):
         assert "schema 1: schema 3 is needed" in done.stderr
     assert path.read_bytes() == before
     assert seasoned("migrate").exit_code == 0
-    found = json.loads(seasoned("verify", "--json").stdout)["namespaces"]
-    assert {one["namespace"]: one["hash"] for one in found} == {
-        name: said["hash"] for name, said in recorded(1).items()
+    namespaces = json.loads(seasoned("verify", "--json").stdout)["namespaces"]
+    assert {one["namespace"]: one["hash"] for one in namespaces} == {
+        name: expected["hash"] for name, expected in recorded(1).items()
     }
 
 

@@ -250,10 +250,10 @@ def test_writers_survive_restarts_and_kills_of_the_server(server):
     for number in range(2):
         with Memory.open(url, namespace=f"n{number}") as memory:
             verified = memory.verify()
-            found = [one.id for one in memory.episodes()]
-            assert len(found) == len(set(found)) == verified.episodes
+            ids = [one.id for one in memory.episodes()]
+            assert len(ids) == len(set(ids)) == verified.episodes
             assert verified.steps == 3 * verified.episodes
-            there |= {(number, id_) for id_ in found}
+            there |= {(number, id_) for id_ in ids}
     assert returned <= there <= begun
 
 
@@ -302,5 +302,5 @@ def test_server_that_lost_its_last_commits_is_read_again():
 def ask(memory, state, **options):
     """What is found at a state, and what the evidence there sums up to."""
     evidence = memory.evidence(EvidenceQuery(state, k=1, unit="states", threshold=0.5, **options))
-    found = [neighbor.experience.state for neighbor in memory.search(state, 1, 0.5)]
-    return found, dict(zip(evidence.actions, evidence.totals.round(2).tolist(), strict=True))
+    states = [neighbor.experience.state for neighbor in memory.search(state, 1, 0.5)]
+    return states, dict(zip(evidence.actions, evidence.totals.round(2).tolist(), strict=True))

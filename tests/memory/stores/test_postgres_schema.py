@@ -83,10 +83,10 @@ def test_partitioned_store_passes_the_checks(postgres, fresh_url):  # noqa: F811
 
 
 def test_citus_statements_distribute_every_table_by_namespace():
-    told = " ".join(citus_statements())
+    statements = " ".join(citus_statements())
     for table in TABLES:
         function = "reference" if table.name == "namespace" else "distributed"
-        assert f"create_{function}_table('seasoned.{table.name}'" in told
+        assert f"create_{function}_table('seasoned.{table.name}'" in statements
 
 
 # ------------------------------------------------------------------------------- whose the schema is
@@ -173,15 +173,15 @@ DAMAGE = {
 }
 
 
-@pytest.mark.parametrize(("damage", "told"), DAMAGE.items(), ids=DAMAGE)
-def test_damage_to_the_tables_is_reported(postgres, fresh_url, damage, told):  # noqa: F811
+@pytest.mark.parametrize(("damage", "message"), DAMAGE.items(), ids=DAMAGE)
+def test_damage_to_the_tables_is_reported(postgres, fresh_url, damage, message):  # noqa: F811
     store = opened(fresh_url)
     assert store.problems() == []
     with postgres.connect(fresh_url) as connection:
         connection.execute(damage)
-    found = store.problems()
-    assert len(found) >= 1
-    assert any(re.search(told, problem) for problem in found), found
+    problems = store.problems()
+    assert len(problems) >= 1
+    assert any(re.search(message, problem) for problem in problems), problems
 
 
 def test_application_id_equals_that_of_a_file(postgres, fresh_url):  # noqa: F811

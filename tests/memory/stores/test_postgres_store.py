@@ -93,9 +93,9 @@ def test_texts_are_read_back_from_the_server_unchanged(fresh_url):  # noqa: F811
         with store.transaction(ns):
             store.execute("DELETE FROM state WHERE namespace_id = ?", (ns,))
             store.insert("state", [state(ns, number, text) for number, text in enumerate(texts)])
-            found = store.execute_in("SELECT text FROM state WHERE namespace_id = ? AND text IN {values}", (ns,), texts)
+            rows = store.execute_in("SELECT text FROM state WHERE namespace_id = ? AND text IN {values}", (ns,), texts)
         assert [text for _, text in states(store, ns)] == texts
-        assert sorted(text for (text,) in found) == sorted(texts)
+        assert sorted(text for (text,) in rows) == sorted(texts)
 
     through()
 
@@ -218,8 +218,8 @@ def test_commits_of_one_namespace_are_in_the_order_of_its_numbers(fresh_url):  #
     go.set()
     holder.join(30)
     hurrier.join(30)
-    found = [n.experience.episode_id for n in reader.search("page slow", 10)]
-    assert sorted(found) == ["fast", "slow"]
+    order = [n.experience.episode_id for n in reader.search("page slow", 10)]
+    assert sorted(order) == ["fast", "slow"]
     assert [one.id for one in reader.episodes()] == ["slow", "fast"]
     assert reader.verify().episodes == 2
 
@@ -300,9 +300,9 @@ BAD = {
 }
 
 
-@pytest.mark.parametrize(("make", "error", "told"), BAD.values(), ids=BAD)
-def test_bad_url_is_refused_without_its_password(postgres, make, error, told):  # noqa: F811
-    with pytest.raises(error, match=told) as caught:
+@pytest.mark.parametrize(("make", "error", "message"), BAD.values(), ids=BAD)
+def test_bad_url_is_refused_without_its_password(postgres, make, error, message):  # noqa: F811
+    with pytest.raises(error, match=message) as caught:
         Memory.open(make(postgres))
     told_all = f"{caught.value} {caught.value.__cause__} {caught.value.__context__ or ''}"
     for secret in ("secret", "se cret", PASSWORD):
@@ -354,16 +354,16 @@ def forked(work):
     child = os.fork()
     if not child:
         try:
-            said = repr(work())
+            result = repr(work())
         except BaseException as error:
-            said = f"{type(error).__name__}: {error}"
-        os.write(write, said.encode()[:4000])
+            result = f"{type(error).__name__}: {error}"
+        os.write(write, result.encode()[:4000])
         os._exit(0)
     os.close(write)
     with os.fdopen(read, "rb") as pipe:
-        said = pipe.read().decode()
+        result = pipe.read().decode()
     os.waitpid(child, 0)
-    return said
+    return result
 
 
 def test_a_child_has_a_connection_of_its_own(fresh_url):  # noqa: F811

@@ -104,8 +104,8 @@ def test_tenants_may_have_namespaces_of_the_same_name(site):
 def test_tenant_cannot_read_rows_of_another(site, b, table):
     key = "id" if table == "namespace" else "namespace_id"
     assert b.execute(f"SELECT count(*) FROM seasoned.{table} WHERE {key} = %s", (site.id,)).fetchone() == (0,)
-    told = b.execute(f"SELECT coalesce(json_agg(t), '[]')::text FROM seasoned.{table} AS t").fetchone()[0]
-    assert str(site.id) not in told and SECRET not in told
+    rows_json = b.execute(f"SELECT coalesce(json_agg(t), '[]')::text FROM seasoned.{table} AS t").fetchone()[0]
+    assert str(site.id) not in rows_json and SECRET not in rows_json
     with b.cursor().copy(f"COPY seasoned.{table} TO STDOUT") as copy:
         copied = b"".join(bytes(part) for part in copy)
     assert str(site.id).encode() not in copied and SECRET.encode() not in copied
@@ -168,7 +168,7 @@ def test_conditions_of_a_tenant_are_not_evaluated_on_rows_of_another(site, b):
     seen = []
     b.add_notice_handler(lambda notice: seen.append(notice.message_primary))
     b.execute("SELECT count(*) FROM seasoned.state WHERE pg_temp.spy(text)").fetchone()
-    assert seen and all(SECRET not in said for said in seen)
+    assert seen and all(SECRET not in notice_text for notice_text in seen)
     with pytest.raises(psycopg.Error, match=r"superuser"):
         b.execute("ALTER FUNCTION pg_temp.spy(text) LEAKPROOF")
     b.execute("CREATE TEMP VIEW mine AS SELECT * FROM seasoned.state")
@@ -178,8 +178,8 @@ def test_conditions_of_a_tenant_are_not_evaluated_on_rows_of_another(site, b):
 def test_planner_statistics_reveal_no_content(site, b):
     site.admin.execute("ANALYZE")
     content = {(table.name, column.name) for table in TABLES for column in table.columns if column.is_content}
-    kept = site.admin.execute("SELECT tablename, attname FROM pg_stats WHERE schemaname = 'seasoned'").fetchall()
-    assert kept and not content & set(kept)
+    statistics = site.admin.execute("SELECT tablename, attname FROM pg_stats WHERE schemaname = 'seasoned'").fetchall()
+    assert statistics and not content & set(statistics)
     assert not site.admin.execute(
         "SELECT FROM pg_stats WHERE schemaname = 'seasoned' AND tablename = 'tenant' AND attname = 'role'"
     ).fetchall()
@@ -399,12 +399,12 @@ REFUSED = [
 ]
 
 
-@pytest.mark.parametrize(("tenants", "passwords", "error", "told"), REFUSED)
-def test_invalid_tenant_is_refused_and_nothing_created(site, tenants, passwords, error, told):
+@pytest.mark.parametrize(("tenants", "passwords", "error", "message"), REFUSED)
+def test_invalid_tenant_is_refused_and_nothing_created(site, tenants, passwords, error, message):
     roles = site.admin.execute("SELECT rolname FROM pg_roles ORDER BY 1").fetchall()
-    with pytest.raises(error, match=told):
+    with pytest.raises(error, match=message):
         migrate(site.owner, tenants, passwords)
-    with pytest.raises(error, match=told):
+    with pytest.raises(error, match=message):
         migrate(site.server.url(database=site.database), tenants, passwords)
     assert site.admin.execute("SELECT rolname FROM pg_roles ORDER BY 1").fetchall() == roles
 

@@ -113,9 +113,9 @@ def in_child(work):
             os._exit(0)
     os.close(writable)
     with os.fdopen(readable) as pipe:
-        said = pipe.read()
+        result = pipe.read()
     os.waitpid(child, 0)
-    assert said == "fine"
+    assert result == "fine"
 
 
 def test_a_forked_child_uses_the_memory(tmp_path):

@@ -41,18 +41,18 @@ def test_export_is_the_content_at_its_first_line(memory):
 def test_paused_export_blocks_no_other_thread(memory):
     lines = memory.export()
     next(lines)
-    found = []
+    results = []
 
     def work():
-        found.append(len(memory))
+        results.append(len(memory))
         memory.add(Episode("t", [Step("late", "go")]))
         lines.close()
-        found.append(len(memory))
+        results.append(len(memory))
 
     thread = threading.Thread(target=work, daemon=True)
     thread.start()
     thread.join(20)
-    assert found == [N, N + 1]
+    assert results == [N, N + 1]
 
 
 def test_export_of_a_closed_memory_raises(memory):

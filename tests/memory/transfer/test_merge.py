@@ -255,8 +255,8 @@ def test_stores_merged_into_each_other_have_equal_content(before, in_a, in_b):
         act(b, "b", in_b)
         merge(a, b)
         merge(b, a)
-        found = diff_stores(a, b).namespaces["default"]
-        for kind in (found.episodes, found.feedback, found.quarantines):
+        difference = diff_stores(a, b).namespaces["default"]
+        for kind in (difference.episodes, difference.feedback, difference.quarantines):
             assert (kind.only_in_a, kind.only_in_b, kind.changed) == ((), (), ())
         first, second = verified(a), verified(b)
         merge(a, b)

@@ -25,24 +25,24 @@ def memory(place):
         yield memory
 
 
-def found(memory):
+def found_actions(memory):
     return {neighbor.experience.action for neighbor in memory.search(STATE, 500, 1.0)}
 
 
 def n_asked(work):
     """Return how often a selection is asked while some work is done."""
-    asked = []
+    statements = []
 
     def watch(frame, event, argument):
         if event == "call" and frame.f_code.co_name in ("covers_episode", "covers_event"):
-            asked.append(frame.f_code.co_qualname)
+            statements.append(frame.f_code.co_qualname)
 
     sys.setprofile(watch)
     try:
         work()
     finally:
         sys.setprofile(None)
-    return sum(name.startswith("Selection.") for name in asked)
+    return sum(name.startswith("Selection.") for name in statements)
 
 
 def test_revoked_and_superseded_answers_leave_no_quarantines(memory):
@@ -51,7 +51,7 @@ def test_revoked_and_superseded_answers_leave_no_quarantines(memory):
         memory.revoke(memory.feedback("talk", OwnAnswer(f"own {number}"), author="ann"))
     last = memory.feedback_records()[-2]
     assert memory.quarantines() == []
-    assert (found(memory), len(last.episode_ids)) == ({SHOWN, "A", "B", "C"}, 3)
+    assert (found_actions(memory), len(last.episode_ids)) == ({SHOWN, "A", "B", "C"}, 3)
     assert memory.excluded_ids()[0] == {
         id_ for one in memory.feedback_records() if one != last for id_ in one.episode_ids
     }
@@ -81,12 +81,12 @@ def test_answers_of_a_quarantined_source_are_excluded_until_it_is_lifted(memory)
     memory.note(first.episode_ids[0], "remark", {"text": "beware"})
     assert memory.selected(Selection(source="mallory")) == (1, 1)
     held = memory.quarantine(Selection(source="mallory"), "poison")
-    assert found(memory) == {SHOWN, "A", "B"}
+    assert found_actions(memory) == {SHOWN, "A", "B"}
     second = stored_feedback(
         memory, feedback=OwnAnswer("format c:"), task="support", state=STATE, source="mallory", id="later"
     )
     thumb = stored_feedback(memory, "talk", Thumbs(True), source="mallory")
-    assert found(memory) == {SHOWN, "A", "B"}
+    assert found_actions(memory) == {SHOWN, "A", "B"}
     assert memory.excluded_ids() == (
         {*first.episode_ids, *second.episode_ids},
         {event.event_id for one in (first, second, thumb) for event in one.rewards},
@@ -95,12 +95,12 @@ def test_answers_of_a_quarantined_source_are_excluded_until_it_is_lifted(memory)
     whole = memory.verify()
     with Memory.open(":memory:") as other:
         other.import_lines(memory.export())
-        assert (other.verify().hash, found(other)) == (whole.hash, {SHOWN, "A", "B"})
+        assert (other.verify().hash, found_actions(other)) == (whole.hash, {SHOWN, "A", "B"})
     memory.release(held)
-    assert found(memory) == {SHOWN, "A", "B", "rm -rf /", "format c:"}
+    assert found_actions(memory) == {SHOWN, "A", "B", "rm -rf /", "format c:"}
     memory.revoke("later")
     memory.release(memory.quarantine(Selection(source="mallory"), "again"))
-    assert found(memory) == {SHOWN, "A", "B", "rm -rf /"}
+    assert found_actions(memory) == {SHOWN, "A", "B", "rm -rf /"}
     assert len(memory.notes(kind="remark")) == 1
     memory.verify()
 
@@ -111,7 +111,7 @@ def test_a_merge_brings_quarantines_and_revocations_to_answers(place, memory, tm
     copy, name = tmp_path / "copy.db", memory.namespace
     merge(copy, place, namespace=name)
     with Memory.open(copy, namespace=name) as other:
-        assert found(other) == {SHOWN, "mine", "hers"}
+        assert found_actions(other) == {SHOWN, "mine", "hers"}
         other.quarantine(Selection(source="mallory"), "poison")
         other.revoke("b")
         other.feedback(feedback=OwnAnswer("more"), task="support", state=STATE, source="mallory", id="c")
@@ -120,7 +120,7 @@ def test_a_merge_brings_quarantines_and_revocations_to_answers(place, memory, tm
     merge(copy, place, namespace=name)
     with Memory.open(copy, namespace=name) as other:
         for one in (memory, other):
-            assert found(one) == {SHOWN}
+            assert found_actions(one) == {SHOWN}
             one.verify()
         assert other.feedback_records() == memory.feedback_records()
 
@@ -131,10 +131,10 @@ def test_a_store_with_quarantines_of_answers_is_read_as_before(memory):
         memory.quarantine(Selection(episode=id_), "the feedback that made it was revoked") for id_ in record.episode_ids
     ]
     memory.revoke(record.id)
-    assert found(memory) == {SHOWN}
+    assert found_actions(memory) == {SHOWN}
     for id_ in held:
         memory.release(id_)
-    assert found(memory) == {SHOWN}  # it stays taken back
+    assert found_actions(memory) == {SHOWN}  # it stays taken back
     memory.verify()
 
 
@@ -171,15 +171,15 @@ def test_only_answers_of_unrevoked_feedback_count(memory, seed):
 
 def test_one_id_with_another_moment_is_a_conflict(memory):
     moment = {"task": "t", "state": "s", "subject": "zoe"}
-    said = stored_feedback(memory, feedback=Choice(("a", "b"), 0), id="x", **moment)
-    assert stored_feedback(memory, feedback=Choice(("a", "b"), 0), id="x", **moment) == said
+    record = stored_feedback(memory, feedback=Choice(("a", "b"), 0), id="x", **moment)
+    assert stored_feedback(memory, feedback=Choice(("a", "b"), 0), id="x", **moment) == record
     before = memory.verify().hash
     for other in ({"task": "T"}, {"state": "S"}, {"subject": "bob"}, {"subject": None}):
         with pytest.raises(EpisodeConflictError, match="other content") as caught:
             memory.feedback(feedback=Choice(("a", "b"), 0), id="x", **{**moment, **other})
         assert all((caught.value.seen, caught.value.rule, caught.value.next_step))
     with pytest.raises(EpisodeConflictError, match="other content"):  # what it was about is no episode of its own
-        memory.feedback(said.episode_ids[0], Choice(("a", "b"), 0), id="x")
+        memory.feedback(record.episode_ids[0], Choice(("a", "b"), 0), id="x")
     memory.feedback("talk", OwnAnswer("c"), id="y")
     with pytest.raises(EpisodeConflictError, match="other content"):
         memory.feedback(feedback=OwnAnswer("c"), task="support", state=STATE, id="y")
@@ -194,9 +194,9 @@ def test_one_id_with_another_moment_is_a_conflict(memory):
 def test_the_most_candidates_are_stored_and_revoked_together(memory):
     record = stored_feedback(memory, "talk", Choice([f"answer {n}" for n in range(64)], 63), author="ann")
     assert len(record.episode_ids) == len(record.rewards) == 64
-    assert found(memory) == {SHOWN, *(f"answer {n}" for n in range(64))}
+    assert found_actions(memory) == {SHOWN, *(f"answer {n}" for n in range(64))}
     memory.revoke(record.id)
-    assert found(memory) == {SHOWN}
+    assert found_actions(memory) == {SHOWN}
     assert [event.revoked_at is None for event in memory.events()] == [False] * 64
     memory.verify()
 
@@ -212,6 +212,6 @@ def test_an_answer_added_after_its_feedback_was_revoked_is_excluded(place, memor
     memory.add(made)
     expected = {SHOWN, *(f"more {n}" for n in range(9))}
     with Memory.open(place, namespace=memory.namespace, read_only=True) as reader:
-        assert found(reader) == expected
-    assert found(memory) == expected
+        assert found_actions(reader) == expected
+    assert found_actions(memory) == expected
     memory.verify()

@@ -19,13 +19,13 @@ def memory():
 
 
 def rewards(memory):
-    found = {n.experience.step: n.experience.reward for n in memory.search("x", k=99)}
-    return [found[step] for step in sorted(found)]
+    by_step = {n.experience.step: n.experience.reward for n in memory.search("x", k=99)}
+    return [by_step[step] for step in sorted(by_step)]
 
 
 def returns(memory):
-    found = {n.experience.step: n.experience.return_ for n in memory.search("x", k=99)}
-    return [found[step] for step in sorted(found)]
+    by_step = {n.experience.step: n.experience.return_ for n in memory.search("x", k=99)}
+    return [by_step[step] for step in sorted(by_step)]
 
 
 def test_feedback_adds_to_the_reward_and_the_returns(memory):

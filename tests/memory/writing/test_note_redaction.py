@@ -54,7 +54,7 @@ def test_texts_are_redacted_and_ids_and_digests_are_not(memory):
 
 
 def test_imported_feedback_equals_added_feedback(memory, tmp_path):
-    said = [
+    records = [
         Choice(("dial 5551234567", "wait"), 1, "5551234567"),
         Edit("dial 5557654321"),
         OwnAnswer("hm 5551234567"),
@@ -64,7 +64,7 @@ def test_imported_feedback_equals_added_feedback(memory, tmp_path):
     ]
     with Memory.open(tmp_path / "plain.db") as plain:
         plain.add(Episode("call 5551234567", [Step("ask 5551234567", "dial 5551234567")], ID))
-        for number, one in enumerate(said):
+        for number, one in enumerate(records):
             plain.feedback(ID, one, id=f"{OTHER}{number}")
         lines = list(plain.export())
     memory.import_lines(lines)
@@ -74,9 +74,9 @@ def test_imported_feedback_equals_added_feedback(memory, tmp_path):
     for one in came:
         memory.revoke(one.id)
     assert {n.experience.episode_id for n in memory.search("ask [phone]")} == {ID}
-    for number, one in enumerate(said):
+    for number, one in enumerate(records):
         memory.feedback(ID, one, id=f"again{number}")
-    assert [one.feedback for one in memory.feedback_records()[len(said) :]] == [one.feedback for one in came]
+    assert [one.feedback for one in memory.feedback_records()[len(records) :]] == [one.feedback for one in came]
     memory.verify()
 
 

@@ -66,8 +66,8 @@ def test_a_recorder_commits_its_notes_with_the_episode(memory):
         run.note("shown", {"examples": [["e1", 0]], "mode": "both", "purpose": "act"}, step=1, author="m")
         assert memory.notes() == []
         run.record("a bill", "sign", 1.0)
-    found = memory.notes()
-    assert [(n.id, n.episode_id, n.step, n.kind) for n in found] == [
+    notes = memory.notes()
+    assert [(n.id, n.episode_id, n.step, n.kind) for n in notes] == [
         ("run/0", "run", None, "plan"),
         ("run/1", "run", 0, "reasoning"),
         ("run/2", "run", 1, "shown"),
@@ -79,13 +79,13 @@ def test_a_recorder_commits_its_notes_with_the_episode(memory):
         again.record("a cart", "pay")
         again.note("shown", {"examples": [["e1", 0]], "mode": "both", "purpose": "act"}, step=1, author="m")
         again.record("a bill", "sign", 1.0)
-    assert memory.notes() == found
+    assert memory.notes() == notes
     other = memory.episode("shop", id="run")
     with pytest.raises(EpisodeConflictError), other:
         other.record("a cart", "pay")
         other.note("plan", {"text": "sell"})
         other.record("a bill", "sign", 1.0)
-    assert memory.notes() == found
+    assert memory.notes() == notes
 
 
 class Stop(Exception):
@@ -235,8 +235,8 @@ def test_notes_survive_reindexing_and_compaction(place, memory):
     memory.compact()
     hash_ = memory.verify().hash
     encoder = TokenEncoder(masks=[NUMBERS])
-    with Memory.open(place, namespace=memory.namespace, encoder=encoder, reindex=True) as anew:
-        assert (anew.verify().hash, len(anew.notes())) == (hash_, 1)
+    with Memory.open(place, namespace=memory.namespace, encoder=encoder, reindex=True) as reindexed:
+        assert (reindexed.verify().hash, len(reindexed.notes())) == (hash_, 1)
 
 
 def test_erased_notes_leave_no_bytes_in_the_file(tmp_path):
@@ -271,11 +271,11 @@ def test_every_text_of_a_note_is_redacted():
         with pytest.raises(InputError, match=r"keys"):
             memory.note("e1", "plan", {"ann@x.org": 1, "bob@x.org": 2})
         lines = list(memory.export())
-    with Memory.open(":memory:") as clear, Memory.open(":memory:", redact=Redactor(["emails"])) as told:
+    with Memory.open(":memory:") as clear, Memory.open(":memory:", redact=Redactor(["emails"])) as redacting:
         clear.add(two_steps())
         clear.note("e1", "plan", {"text": "ann@x.org"})
-        told.import_lines(clear.export())
-        assert told.notes()[0].body == {"text": "[email]"}
+        redacting.import_lines(clear.export())
+        assert redacting.notes()[0].body == {"text": "[email]"}
         clear.import_lines(line for line in lines if '"header"' not in line)
 
 

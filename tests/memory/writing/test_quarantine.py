@@ -59,14 +59,14 @@ def stocked(memory):
 
 def answers(memory):
     """All that a memory says about these pages, to the last bit."""
-    said = [memory.search(state, 99, gamma=0.5) for state in (CART, PAY)]
+    neighbors = [memory.search(state, 99, gamma=0.5) for state in (CART, PAY)]
     for unit in ("steps", "states"):
         for decay in (1.0, 0.5):
             for task in (None, "task 1"):
                 e = memory.evidence(
                     EvidenceQuery(CART, k=99, unit=unit, threshold=0.0, gamma=0.5, decay=decay, exclude_task=task)
                 )
-                said.append(
+                neighbors.append(
                     [
                         e.actions,
                         e.spread,
@@ -75,10 +75,10 @@ def answers(memory):
                         *(getattr(e, name).tolist() for name in ("counts", "weights", "totals", "squares")),
                     ]
                 )
-    return [*said, memory.stats()]
+    return [*neighbors, memory.stats()]
 
 
-def found(memory):
+def found_ids(memory):
     return {n.experience.episode_id for n in memory.search(CART, 99)}
 
 
@@ -108,7 +108,7 @@ def test_released_content_is_restored_exactly(tmp_path, given, hidden):
         assert memory.selected(Selection(**given))[0] == len(hidden)
         id_ = memory.quarantine(Selection(**given), "the page was down")
         for handle in (other, memory):
-            assert found(handle) == everything - hidden
+            assert found_ids(handle) == everything - hidden
             assert [handle.episodes(), handle.events()] == content
             handle.verify()
         [one] = other.quarantines()
@@ -145,14 +145,14 @@ def test_later_content_is_excluded_until_every_quarantine_is_lifted():
         of_model = memory.quarantine(Selection(model="model 7"), "it leaks")
         of_task = memory.quarantine(Selection(task="task 7"), "the site was down")
         memory.add(Episode("task 7", [Step(CART, "new action", 5.0)], "late", model="model 7"))
-        assert "late" not in found(memory)
+        assert "late" not in found_ids(memory)
         assert memory.get("late").task == "task 7"
         memory.release(of_model)
-        assert "late" not in found(memory)
+        assert "late" not in found_ids(memory)
         memory.verify()
         memory.release(of_task)
         memory.release(of_task)
-        assert "late" in found(memory)
+        assert "late" in found_ids(memory)
         memory.verify()
 
 
@@ -160,7 +160,7 @@ def test_an_aborted_episode_stays_excluded_when_its_quarantine_is_lifted():
     with stocked(Memory.open(":memory:")) as memory:
         memory.add(Episode("task 0", [Step(CART, "pay", 1.0)], "broken", ending="aborted"))
         memory.release(memory.quarantine(Selection(task="task 0"), "a look at it"))
-        assert "broken" not in found(memory)
+        assert "broken" not in found_ids(memory)
         memory.verify()
 
 
@@ -225,7 +225,7 @@ def test_a_quarantine_is_of_one_namespace(tmp_path):
     with stocked(Memory.open(path, namespace="one")) as one, stocked(Memory.open(path, namespace="two")) as two:
         before = answers(two)
         id_ = one.quarantine(Selection(since=0.0), "everything")
-        assert (found(one), answers(two), two.quarantines()) == (set(), before, [])
+        assert (found_ids(one), answers(two), two.quarantines()) == (set(), before, [])
         with pytest.raises(NotFoundError):
             two.release(id_)
         one.verify(), two.verify()

@@ -38,9 +38,13 @@ def test_interrupt_during_the_commit_does_not_lose_the_episode(kind, id_):
         recorder = memory.episode("t", id=id_)
         with pytest.raises(kind):
             play(recorder)
-        [kept] = memory.episodes()
-        assert (kept.id, kept.ending, [s.state for s in kept.steps]) == (recorder.id, "truncated", ["first", "second"])
-        assert id_ in (None, kept.id)
+        [stored] = memory.episodes()
+        assert (stored.id, stored.ending, [s.state for s in stored.steps]) == (
+            recorder.id,
+            "truncated",
+            ["first", "second"],
+        )
+        assert id_ in (None, stored.id)
         assert len(memory.search("second", k=9)) == 2
         memory.verify()
 

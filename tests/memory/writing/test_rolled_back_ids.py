@@ -73,8 +73,8 @@ def test_adds_after_failed_imports_and_commits_of_another_process_get_valid_numb
 
 
 def counted(memory, state):
-    found = memory.evidence(EvidenceQuery(state, k=1, unit="states", threshold=1.0))
-    return dict(zip(found.actions, found.counts.tolist(), strict=True))
+    evidence = memory.evidence(EvidenceQuery(state, k=1, unit="states", threshold=1.0))
+    return dict(zip(evidence.actions, evidence.counts.tolist(), strict=True))
 
 
 def test_episode_refused_by_a_full_disk_is_added_after_another_process_used_its_states(tmp_path):

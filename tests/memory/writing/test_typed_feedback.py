@@ -158,24 +158,24 @@ def test_the_last_step_is_the_same_target_by_either_name(memory):
 
 
 def test_feedback_with_the_same_id_is_stored_once(memory):
-    said = {"episode_id": "talk", "step": 0, "author": "ann", "id": "mine"}
-    record = stored_feedback(memory, feedback=Choice((SHOWN, "A"), 1), **said)
+    fields = {"episode_id": "talk", "step": 0, "author": "ann", "id": "mine"}
+    record = stored_feedback(memory, feedback=Choice((SHOWN, "A"), 1), **fields)
     hash_ = memory.verify().hash
-    assert stored_feedback(memory, feedback=Choice((SHOWN, "A"), 1), **said) == record
+    assert stored_feedback(memory, feedback=Choice((SHOWN, "A"), 1), **fields) == record
     assert hash(record) == hash(memory.feedback_records()[0])
     for other in ({"author": "bob"}, {"step": 1}, {"weight": 2.0}, {"source": "x"}):
         with pytest.raises(EpisodeConflictError, match=r"'mine' is stored with other content"):
-            memory.feedback(feedback=Choice((SHOWN, "A"), 1), **said | other)
+            memory.feedback(feedback=Choice((SHOWN, "A"), 1), **fields | other)
     for feedback in (Thumbs(True), Choice((SHOWN, "A"), 0)):
         with pytest.raises(EpisodeConflictError):
-            memory.feedback(feedback=feedback, **said)
+            memory.feedback(feedback=feedback, **fields)
     answer = {"task": "quiz", "state": "really?", "id": "free"}
     assert stored_feedback(memory, feedback=OwnAnswer("A"), **answer) == stored_feedback(
         memory, feedback=OwnAnswer("A"), **answer
     )
     memory.revoke("mine")
     assert (
-        stored_feedback(memory, feedback=Choice((SHOWN, "A"), 1), **said).revoked_at is not None
+        stored_feedback(memory, feedback=Choice((SHOWN, "A"), 1), **fields).revoked_at is not None
     )  # it stays taken back
     memory.revoke("mine")
     memory.add(Episode("t", [Step("s", "a")], "taken-0"))
@@ -289,7 +289,7 @@ def test_concurrent_feedback_of_two_handles_is_stored_whole(place):
 
 def test_export_and_merge_copy_typed_feedback(place, memory, tmp_path):
     memory.note("talk", "plan", {"text": "be kind", "n": [1, 2.5, None, True]}, author="ann")
-    kept = stored_feedback(memory, "talk", Choice((SHOWN, "A"), 1), step=0, author="ann")
+    original = stored_feedback(memory, "talk", Choice((SHOWN, "A"), 1), step=0, author="ann")
     memory.feedback("talk", Edit("B"), step=0)
     memory.revoke(memory.feedback("talk", OwnAnswer("C"), step=0))
     lines, whole = list(memory.export()), memory.verify()
@@ -310,9 +310,9 @@ def test_export_and_merge_copy_typed_feedback(place, memory, tmp_path):
     assert merge(tmp_path / "copy.db", place, namespace=memory.namespace).namespaces[0].notes == 0
     with Memory.open(tmp_path / "copy.db", namespace=memory.namespace) as copy:
         assert copy.verify().hash == whole.hash
-        copy.revoke(kept.id)
+        copy.revoke(original.id)
         changed = diff(memory, copy)
-        assert [(c.id, c.field) for c in changed.notes.changed] == [(kept.id, "revoked_at")]
+        assert [(c.id, c.field) for c in changed.notes.changed] == [(original.id, "revoked_at")]
         assert not changed.equal
     assert merge(place, tmp_path / "copy.db").namespaces[0].changed > 0
     assert "A" not in rewards(memory)

@@ -39,11 +39,11 @@ def test_kill_9_during_feedback_leaves_all_or_none_of_it(tmp_path):
         assert code in (0, -signal.SIGKILL)
         with Memory.open(path) as memory:
             done = [one.id for one in memory.feedback_records() if one.revoked_at is None]
-            found = {n.experience.action: n.experience.reward for n in memory.search("where?", 9, 1.0)}
+            rewards = {n.experience.action: n.experience.reward for n in memory.search("where?", 9, 1.0)}
             if done == ["first"]:
-                assert (memory.verify().hash, found) == (before, {SHOWN: -1.0, "A": 1.0})
+                assert (memory.verify().hash, rewards) == (before, {SHOWN: -1.0, "A": 1.0})
             else:
-                assert (done, found) == (["second"], {SHOWN: -0.5, "A": -0.5, "B": 1.0})
+                assert (done, rewards) == (["second"], {SHOWN: -0.5, "A": -0.5, "B": 1.0})
                 memory.verify()
         seen.append(code)
         if code == 0:
@@ -78,8 +78,8 @@ def test_concurrent_feedback_of_two_processes_is_stored_whole(tmp_path, request,
             ("bob", "choice"),
             ("both", "thumbs"),
         ]
-        found = {n.experience.action for n in memory.search("where?", 50, 1.0)}
-        assert found == {SHOWN, "ann 3", "bob 3"}
+        actions = {n.experience.action for n in memory.search("where?", 50, 1.0)}
+        assert actions == {SHOWN, "ann 3", "bob 3"}
 
 
 def test_a_database_of_version_3_gets_notes_from_its_owner(request):
