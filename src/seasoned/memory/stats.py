@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, NamedTuple
 
 from seasoned.memory.stores.base import Store
 from seasoned.memory.stores.sqlite_schema import STEP_BITS
+from seasoned.memory.values.corruption import decode, decode_ints
 
 __all__ = ["MemoryStats", "gather_stats"]
 
@@ -48,40 +49,59 @@ class MemoryStats:
     size_bytes: int | None
 
 
+class _EpisodeCounts(NamedTuple):
+    episodes: int
+    aborted: int
+    waiting: int
+    steps: int
+    tasks: int
+
+
+class _RewardSum(NamedTuple):
+    reward: float | None
+    n_episodes: int
+
+
 def gather_stats(
     store: Store, namespace_id: int, namespace: str, encoder: str, gamma: float, spread: float
 ) -> MemoryStats:
-    """Return the statistics of a namespace, inside the caller's snapshot."""
+    """Return the statistics of a namespace, inside the caller's snapshot.
 
-    def row(sql: str) -> Any:
-        return store.execute(sql, (namespace_id,)).fetchone()
+    Raises:
+        IntegrityError: a stored value cannot be what was written.
+    """
+
+    def rows(sql: str) -> list[Any]:
+        return store.execute(sql, (namespace_id,)).fetchall()
 
     def count(table: str) -> int:
-        return int(row(f"SELECT count(*) FROM {table} WHERE namespace_id = ?")[0])
+        return decode_ints(store.path, "a count", rows(f"SELECT count(*) FROM {table} WHERE namespace_id = ?"))[0]
 
-    episodes, aborted, waiting, steps, tasks = row(
+    counts = rows(
         "SELECT count(*), count(*) FILTER (WHERE ending = 'aborted'), count(*) FILTER (WHERE ordinal < 0), "
-        "coalesce(sum(steps), 0), count(DISTINCT task) FROM episode WHERE namespace_id = ?"
+        "CAST(coalesce(sum(steps), 0) AS bigint), count(DISTINCT task) FROM episode WHERE namespace_id = ?"
     )
-    reward, finished = row(
+    sums = rows(
         f"SELECT sum(reward + feedback), count(DISTINCT visit >> {STEP_BITS}) FROM step WHERE namespace_id = ? AND live"
     )
+    [episodes] = decode(store.path, counts, _EpisodeCounts)
+    [live] = decode(store.path, sums, _RewardSum)
     return MemoryStats(
         path=store.path,
         namespace=namespace,
         encoder=encoder,
         gamma=gamma,
-        episodes=episodes,
-        aborted=aborted,
-        waiting=waiting,
-        steps=int(steps),
+        episodes=episodes.episodes,
+        aborted=episodes.aborted,
+        waiting=episodes.waiting,
+        steps=episodes.steps,
         states=count("state"),
         distinct_states=count("feature_set"),
         actions=count("action"),
-        tasks=tasks,
+        tasks=episodes.tasks,
         feedback=count("feedback"),
-        mean_episode_reward=reward / finished if finished else None,
-        mean_over_episodes=int(finished),
+        mean_episode_reward=None if live.reward is None else live.reward / live.n_episodes,
+        mean_over_episodes=live.n_episodes,
         spread=spread,
         size_bytes=store.size_bytes(),
     )

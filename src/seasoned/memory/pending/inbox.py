@@ -15,7 +15,6 @@ from __future__ import annotations
 import functools
 import time
 from collections.abc import Sequence
-from typing import Any
 
 from seasoned.canonical_json import canonical_json
 from seasoned.errors import (
@@ -149,7 +148,7 @@ class Inbox:
         created_at = time.time()
         for note in notes:
             self._store.check_key("note id", note.id)
-        note_rows: list[tuple[Any, ...]] = [note_row(self._ns, note) for note in notes]
+        note_rows = [note_row(self._ns, note) for note in notes]
 
         def commit() -> bool:
             for _ in range(_MAX_ATTEMPTS):

@@ -6,7 +6,7 @@ import contextlib
 import functools
 from collections.abc import Collection, Iterable, Iterator, Mapping
 from dataclasses import replace
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 import numpy as np
 
@@ -65,6 +65,21 @@ class _Mean(NamedTuple):
 
 class _Visit(NamedTuple):
     visit: int
+
+
+class _EventRow(NamedTuple):
+    visit: int
+    source: str
+    amount: float
+
+
+class _WeightedEvent(NamedTuple):
+    """A live event; `amount` is its reward times its weight."""
+
+    episode_id: str
+    step: int
+    source: str
+    amount: float
 
 
 Matches = dict[int, tuple[float, int]]
@@ -177,15 +192,16 @@ class RecallEngine:
 
     def _best_steps(self, ordinals: Iterable[int], features: frozenset[str]) -> Matches:
         """Return each episode's step with the state most similar to the observation, the latest of equal ones."""
-        rows: list[Any] = []
+        rows: list[_StepSet] = []
         for ordinal in ordinals:
-            rows += self._store.execute(
+            found = self._store.execute(
                 f"{_SETS} AND visit BETWEEN ? AND ? ORDER BY visit LIMIT ?",
                 (self._ns, ordinal << STEP_BITS, (ordinal + 1 << STEP_BITS) - 1, MAX_SCANNED - len(rows)),
             ).fetchall()
+            rows += decode(self._store.path, found, _StepSet)
             if len(rows) >= MAX_SCANNED:
                 break
-        matches = self._match(decode(self._store.path, rows, _StepSet), features)
+        matches = self._match(rows, features)
         best: dict[int, int] = {}
         for visit in sorted(matches, key=lambda visit: rank_key(matches[visit][0], visit)):
             best.setdefault(visit >> STEP_BITS, visit)
@@ -327,19 +343,20 @@ class FeedbackTotals:
     def by_source(self, episode_ids: Collection[str]) -> dict[str, dict[str, float]]:
         """Return the sums by source; see `Memory.feedback_totals`."""
         sums: dict[str, dict[str, float]] = {id_: {} for id_ in self._episode_ids.of(episode_ids)}
-        for id_, _, source, reward in self._events(list(sums), ()):
-            sums[id_][source] = sums[id_].get(source, 0.0) + reward
+        for event in self._events(list(sums), ()):
+            of_source = sums[event.episode_id]
+            of_source[event.source] = of_source.get(event.source, 0.0) + event.amount
         return sums
 
     def by_step(self, episode_ids: Collection[str], but_sources: Collection[str]) -> dict[str, dict[int, list[float]]]:
         """Return the weighted rewards by step; see `Memory.step_feedback`."""
         rewards: dict[str, dict[int, list[float]]] = {id_: {} for id_ in self._episode_ids.of(episode_ids)}
-        for id_, step, _, reward in self._events(list(rewards), but_sources):
-            rewards[id_].setdefault(step, []).append(reward)
+        for event in self._events(list(rewards), but_sources):
+            rewards[event.episode_id].setdefault(event.step, []).append(event.amount)
         return rewards
 
-    def _events(self, ids: list[str], but_sources: Collection[str]) -> Iterator[tuple[str, int, str, float]]:
-        """Yield (episode id, step, source, reward * weight) of each event, by step, the oldest first."""
+    def _events(self, ids: list[str], but_sources: Collection[str]) -> Iterator[_WeightedEvent]:
+        """Yield the live events of episodes by step, the oldest first."""
         if not self._follower.n_events:
             return
         episodes = self._episode_ids.of(ids)
@@ -347,10 +364,11 @@ class FeedbackTotals:
         others = f"AND source NOT IN ({', '.join('?' * len(but_sources))}) " if but_sources else ""
         # By single visits: with row-level security, PostgreSQL looks up no range that a join computes.
         visits = [entry.ordinal << STEP_BITS | step for entry in episodes.values() for step in range(entry.steps)]
-        for visit, source, reward in self._store.execute_in(
+        rows = self._store.execute_in(
             "SELECT visit, source, reward * weight FROM feedback INDEXED BY feedback_by_visit WHERE namespace_id = ? "
             f"AND live {others}AND visit IN {{values}} ORDER BY visit, seq",
             (self._ns, *but_sources),
             visits,
-        ):
-            yield id_of[visit >> STEP_BITS], visit & MAX_STEPS - 1, source, reward
+        )
+        for visit, source, amount in decode(self._store.path, rows, _EventRow):
+            yield _WeightedEvent(id_of[visit >> STEP_BITS], visit & MAX_STEPS - 1, source, amount)

@@ -6,12 +6,12 @@ import json
 from collections import Counter
 from collections.abc import Callable, Collection, Iterable
 from dataclasses import dataclass, field
-from typing import Any, NamedTuple
+from typing import NamedTuple, TypeVar
 
 from seasoned.memory.index.text_index import TextIndex
 from seasoned.memory.stores.base import Store
 from seasoned.memory.stores.sqlite_schema import STEP_BITS
-from seasoned.memory.values.corruption import decoding
+from seasoned.memory.values.corruption import decode, decoding
 from seasoned.memory.values.selection import Selection
 from seasoned.memory.writing.exclusions import active_selections
 from seasoned.types import PLAN, REASONING, RETIRED, SHOWN, note_text_of
@@ -35,11 +35,20 @@ class StepTexts:
     reasonings: dict[tuple[str, int], str] = field(default_factory=dict)
 
 
+class _NewNote(NamedTuple):
+    id: str
+    episode_id: str
+    step: int | None
+    created_at: float
+
+
 class _NoteAtStep(NamedTuple):
     id: str
     episode_id: str
     step: int | None
     visit: int
+    source: str
+    created_at: float
 
 
 class _ActiveNote(NamedTuple):
@@ -48,6 +57,23 @@ class _ActiveNote(NamedTuple):
     step: int | None
     kind: str
     body: str
+    source: str
+    created_at: float
+
+
+class _EpisodeState(NamedTuple):
+    id: str
+    task: str
+    is_excluded: bool
+
+
+class _NoteBody(NamedTuple):
+    id: str
+    episode_id: str
+    body: str
+
+
+_Note = TypeVar("_Note", _NoteAtStep, _ActiveNote)
 
 
 class _IndexedTexts:
@@ -75,10 +101,10 @@ class _NotesOfKind:
         self.others = "", _IndexedTexts(features)
         self.since = float("-inf")
 
-    def add(self, rows: Iterable[Any]) -> int:
+    def add(self, notes: Iterable[_NewNote]) -> int:
         """Add the notes that are new, and return their number."""
         before = len(self.ids)
-        for id_, episode_id, step, created_at in rows:
+        for id_, episode_id, step, created_at in notes:
             if id_ not in self.number_of:
                 self.number_of[id_] = len(self.ids)
                 self.ids.append(id_)
@@ -130,12 +156,13 @@ class NoteIndex:
             if n > len(notes.ids):  # notes with an earlier time: imported, or from a slow clock
                 notes.add(self._since(kind, float("-inf")))
 
-    def _since(self, kind: str, at: float) -> list[Any]:
-        return self._store.execute(
+    def _since(self, kind: str, at: float) -> list[_NewNote]:
+        rows = self._store.execute(
             "SELECT id, episode_id, step, created_at FROM note WHERE namespace_id = ? AND kind = ? AND created_at >= ? "
             "ORDER BY created_at, id",
             (self._ns, kind, max(at, -1e300)),
         ).fetchall()
+        return decode(self._store.path, rows, _NewNote)
 
     def shown_ids(self, first: int) -> list[str]:
         """Return the ids of the notes of the kind "shown", from the given number on."""
@@ -205,7 +232,7 @@ class NoteIndex:
             (self._ns, *values),
             ids,
         )
-        return [_NoteAtStep(*row[:4]) for row in self._not_quarantined(rows)]
+        return self._not_quarantined(decode(self._store.path, rows, _NoteAtStep))
 
     def _updated_index(self, kind: str, notes: _NotesOfKind, exclude_task: str | None) -> _IndexedTexts:
         """Return the index to search, with the new notes; see `_NotesOfKind`."""
@@ -222,29 +249,29 @@ class NoteIndex:
 
     def _index(self, kind: str, notes: _NotesOfKind, texts: _IndexedTexts, numbers: Iterable[int]) -> None:
         """Index new notes, except those of episodes that are not live, which change only with the epoch."""
-        rows = self._store.execute_in(
+        path = self._store.path
+        found = self._store.execute_in(
             f"SELECT id, episode_id, body FROM note WHERE namespace_id = ? AND {_PLACEMENT[kind]} "
             "AND revoked_at IS NULL AND id IN {values}",
             (self._ns,),
             [notes.ids[number] for number in numbers],
         )
-        episodes = self._episodes({row[1] for row in rows})
+        rows = decode(path, found, _NoteBody)
+        episodes = self._episodes({row.episode_id for row in rows})
         new: list[tuple[int, str]] = []
-        for (id_, episode_id, _), text in zip(
-            rows, _body_texts(self._store.path, [row[2] for row in rows]), strict=True
-        ):
-            task, is_excluded = episodes.get(episode_id, (None, False))
-            if not is_excluded:
-                number = notes.number_of[id_]
+        for row, text in zip(rows, _body_texts(path, [row.body for row in rows]), strict=True):
+            episode = episodes.get(row.episode_id)
+            if episode is None or not episode.is_excluded:
+                number = notes.number_of[row.id]
                 new.append((number, text))
-                if task is not None and number not in notes.task_of:
-                    notes.task_of[number] = task
-                    notes.n_of_task[task] += 1
+                if episode is not None and number not in notes.task_of:
+                    notes.task_of[number] = episode.task
+                    notes.n_of_task[episode.task] += 1
         texts.index.add(sorted(new))
         texts.n_seen = len(notes.ids)
 
-    def _episodes(self, episode_ids: Collection[str]) -> dict[str, tuple[str, bool]]:
-        """Return each episode's task, and whether it is derived and not live; a pending episode may become live."""
+    def _episodes(self, episode_ids: Collection[str]) -> dict[str, _EpisodeState]:
+        """Return episodes by id. One that is derived and not live is excluded; a pending one may become live."""
         rows = self._store.execute_in(
             "SELECT id, task, ordinal >= 0 AND NOT EXISTS (SELECT 1 FROM step "
             "WHERE step.namespace_id = episode.namespace_id "
@@ -253,7 +280,7 @@ class NoteIndex:
             (self._ns,),
             sorted(episode_ids),
         )
-        return {id_: (task, bool(is_excluded)) for id_, task, is_excluded in rows}
+        return {row.id: row for row in decode(self._store.path, rows, _EpisodeState)}
 
     # ------------------------------------------------------------------------------------------ by step
 
@@ -282,15 +309,15 @@ class NoteIndex:
             (self._ns,),
             ids,
         )
-        return [_ActiveNote(*row[:5]) for row in self._not_quarantined(rows)]
+        return self._not_quarantined(decode(self._store.path, rows, _ActiveNote))
 
-    def _not_quarantined(self, rows: list[Any]) -> list[Any]:
-        """Sort rows that end with source and time, the oldest first, and drop those of quarantined sources."""
-        rows.sort(key=lambda row: (row[-1], row[0]))
-        selections = self._active_selections() if rows else []
+    def _not_quarantined(self, notes: list[_Note]) -> list[_Note]:
+        """Sort notes, the oldest first, and drop those of quarantined sources."""
+        notes.sort(key=lambda note: (note.created_at, note.id))
+        selections = self._active_selections() if notes else []
         if not selections:
-            return rows
-        return [row for row in rows if not any(one.covers_event(row[-2], row[-1]) for one in selections)]
+            return notes
+        return [note for note in notes if not any(one.covers_event(note.source, note.created_at) for one in selections)]
 
     def _active_selections(self) -> list[Selection]:
         """Return the active quarantines that can cover a note; read once per commit."""

@@ -6,7 +6,7 @@ import json
 from collections import Counter
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 
@@ -14,6 +14,7 @@ from seasoned.canonical_json import canonical_json
 from seasoned.memory.reading.follower import advance_epoch
 from seasoned.memory.stores.base import Store
 from seasoned.memory.stores.sqlite_schema import STEP_BITS
+from seasoned.memory.values.corruption import decode, decode_ints, decode_texts
 from seasoned.memory.writing.evidence_views import Deriver
 from seasoned.memory.writing.interning import update_last_visits
 
@@ -30,6 +31,19 @@ _KINDS = {
     "quarantine": "quarantines",
     "note": "notes",
 }
+
+
+class _StepRow(NamedTuple):
+    state_id: int
+    set_id: int
+    action_id: int
+    prior_id: int | None
+    key_id: int
+
+
+class _KeyChange(NamedTuple):
+    old: int
+    new: int
 
 
 @dataclass
@@ -59,36 +73,38 @@ class EpisodeRemover:
         views = self._derive.views()
         for ordinal in ordinals:
             bounds = ordinal << STEP_BITS, (ordinal + 1 << STEP_BITS) - 1
-            for state_id, set_id, action_id, prior_id, key_id in self._rows(
+            rows = self._rows(
                 "SELECT state_id, set_id, action_id, prior_id, key_id FROM step "
                 "JOIN action ON action.namespace_id = step.namespace_id AND action.id = action_id "
                 "WHERE step.namespace_id = ? AND visit BETWEEN ? AND ?",
                 *bounds,
-            ):
-                touched.states.add(state_id)
-                touched.actions.add(action_id)
-                touched.groups.add((set_id, key_id))
-                if prior_id is not None:
-                    touched.priors.add(prior_id)
+            )
+            for step in decode(self._store.path, rows, _StepRow):
+                touched.states.add(step.state_id)
+                touched.actions.add(step.action_id)
+                touched.groups.add((step.set_id, step.key_id))
+                if step.prior_id is not None:
+                    touched.priors.add(step.prior_id)
             self._delete_rows("feedback", "visit BETWEEN ? AND ?", *bounds)
-            for view_id, _, _ in views:
+            for view in views:
                 self._execute(
                     "DELETE FROM value WHERE namespace_id = ? AND view_id = ? AND visit BETWEEN ? AND ?",
-                    view_id,
+                    view.id,
                     *bounds,
                 )
             self._execute("DELETE FROM step WHERE namespace_id = ? AND visit BETWEEN ? AND ?", *bounds)
-        finals = self._store.execute_in(
-            "SELECT final_state_id FROM episode WHERE namespace_id = ? AND ordinal IN {values}", (self._ns,), ordinals
+        touched.states |= self._ids_in(
+            "SELECT final_state_id FROM episode WHERE namespace_id = ? AND final_state_id IS NOT NULL "
+            "AND ordinal IN {values}",
+            ordinals,
         )
-        touched.states.update(row[0] for row in finals if row[0] is not None)
-        ids = self._store.execute_in(
+        rows = self._store.execute_in(
             "SELECT id FROM episode WHERE namespace_id = ? AND ordinal IN {values}", (self._ns,), ordinals
         )
+        episode_ids = decode_texts(self._store.path, "episode id", rows)
         noted = "FROM note WHERE namespace_id = ? AND episode_id IN {values}"
-        names = [row[0] for row in ids]
-        self._removed["notes"] += len(self._store.execute_in(f"SELECT id {noted}", (self._ns,), names))
-        self._store.execute_in(f"DELETE {noted}", (self._ns,), names)
+        self._removed["notes"] += len(self._store.execute_in(f"SELECT id {noted}", (self._ns,), episode_ids))
+        self._store.execute_in(f"DELETE {noted}", (self._ns,), episode_ids)
         self._delete("episode", "ordinal", ordinals)
         for view in views:
             self._derive.resum(view, touched.groups)
@@ -101,9 +117,10 @@ class EpisodeRemover:
         numbered = "author = ? AND episode_id IN (SELECT id FROM episode WHERE namespace_id = ? AND ordinal >= 0)"
         self._delete_rows("note", numbered, author, self._ns)
         advance_epoch(self._store, self._ns)
-        visits = self._rows("SELECT visit FROM feedback WHERE namespace_id = ? AND author = ?", author)
+        rows = self._rows("SELECT visit FROM feedback WHERE namespace_id = ? AND author = ?", author)
+        visits = decode_ints(self._store.path, "visit", rows)
         self._delete_rows("feedback", "author = ?", author)
-        self._derive.rederive(sorted({visit >> STEP_BITS for (visit,) in visits}))
+        self._derive.rederive(sorted({visit >> STEP_BITS for visit in visits}))
         self._save()
         return len(visits)
 
@@ -116,7 +133,9 @@ class EpisodeRemover:
     def _collect(self, touched: _Touched) -> None:
         """Remove the touched records that no step refers to."""
         in_steps = "SELECT DISTINCT {} FROM step WHERE namespace_id = ?"
-        finals = self._ids("SELECT DISTINCT final_state_id FROM episode WHERE namespace_id = ?")
+        finals = self._ids(
+            "SELECT DISTINCT final_state_id FROM episode WHERE namespace_id = ? AND final_state_id IS NOT NULL"
+        )
         states = touched.states - self._ids(in_steps.format("state_id")) - finals
         sets = self._ids_in("SELECT DISTINCT set_id FROM state WHERE namespace_id = ? AND id IN {values}", states)
         self._delete("state", "id", states)
@@ -124,7 +143,8 @@ class EpisodeRemover:
         tokens = self._tokens_of(sets)
         self._delete("feature_set", "id", sets)
         self._delete("token", "id", tokens - self._tokens_of(None))
-        self._delete("prior", "id", touched.priors - self._ids(in_steps.format("prior_id")))
+        priors = self._ids(f"{in_steps.format('prior_id')} AND prior_id IS NOT NULL")
+        self._delete("prior", "id", touched.priors - priors)
         self._remove_actions(touched.actions - self._ids(in_steps.format("action_id")))
         update_last_visits(self._store, self._ns, sorted({set_id for set_id, _ in touched.groups} - sets))
 
@@ -141,14 +161,17 @@ class EpisodeRemover:
 
     def _remove_actions(self, actions: set[int]) -> None:
         """Remove spellings of actions. If the first of several is removed, the next becomes their key."""
-        keys = self._ids_in("SELECT key_digest FROM action WHERE namespace_id = ? AND id IN {values}", actions)
+        keys = self._store.execute_in(
+            "SELECT key_digest FROM action WHERE namespace_id = ? AND id IN {values}", (self._ns,), sorted(actions)
+        )
         self._delete("action", "id", actions)
-        for old, new in self._store.execute_in(
+        rows = self._store.execute_in(
             "SELECT min(key_id), min(id) FROM action WHERE namespace_id = ? AND key_digest IN {values} "
             "GROUP BY key_digest HAVING min(key_id) <> min(id)",
             (self._ns,),
-            sorted(keys),
-        ):
+            sorted({row[0] for row in keys}),
+        )
+        for old, new in decode(self._store.path, rows, _KeyChange):
             for table in ("action", "evidence"):
                 self._store.execute(
                     f"UPDATE {table} SET key_id = ? WHERE namespace_id = ? AND key_id = ?", (new, self._ns, old)
@@ -179,8 +202,8 @@ class EpisodeRemover:
     def _rows(self, sql: str, *parameters: object) -> list[Any]:
         return self._store.execute(sql, (self._ns, *parameters)).fetchall()
 
-    def _ids(self, sql: str) -> set[Any]:
-        return {row[0] for row in self._rows(sql) if row[0] is not None}
+    def _ids(self, sql: str) -> set[int]:
+        return set(decode_ints(self._store.path, "id", self._rows(sql)))
 
-    def _ids_in(self, sql: str, values: Iterable[int]) -> set[Any]:
-        return {row[0] for row in self._store.execute_in(sql, (self._ns,), sorted(values))}
+    def _ids_in(self, sql: str, values: Iterable[int]) -> set[int]:
+        return set(decode_ints(self._store.path, "id", self._store.execute_in(sql, (self._ns,), sorted(values))))

@@ -16,7 +16,7 @@ from typing import Any, TypeVar
 
 from seasoned.errors import InputError, IntegrityError, SeasonedError
 
-__all__ = ["damaged", "decode", "decode_columns", "decode_ints", "decode_texts", "decoding"]
+__all__ = ["damaged", "decode", "decode_columns", "decode_first", "decode_ints", "decode_texts", "decoding"]
 
 _Row = TypeVar("_Row", bound=tuple[Any, ...])
 
@@ -66,6 +66,12 @@ def decode(path: str, rows: Sequence[Any], row_type: type[_Row]) -> list[_Row]:
         return []
     decode_columns(path, rows, row_type)
     return list(map(row_type._make, rows))  # type: ignore[attr-defined]
+
+
+def decode_first(path: str, rows: Sequence[Any], row_type: type[_Row]) -> _Row | None:
+    """Return the first stored row as a NamedTuple; None if there is none. Arguments and errors as for `decode`."""
+    decoded = decode(path, rows[:1], row_type)
+    return decoded[0] if decoded else None
 
 
 def decode_columns(path: str, rows: Sequence[Any], row_type: Callable[..., Any]) -> tuple[tuple[Any, ...], ...]:

@@ -5,16 +5,23 @@ from __future__ import annotations
 import json
 from dataclasses import dataclass, fields
 from functools import lru_cache
-from typing import Any
+from typing import Any, NamedTuple
 
 from seasoned.canonical_json import canonical_json
 from seasoned.checks import check_number, check_text
 from seasoned.errors import InputError
 from seasoned.memory.values.content_hash import digest
 
-__all__ = ["Quarantine", "Selection"]
+__all__ = ["Quarantine", "Selection", "SqlCondition"]
 
 _OF_EPISODES = ("episode", "task", "model", "policy", "arm", "subject")
+
+
+class SqlCondition(NamedTuple):
+    """An SQL condition, and the values of its marks."""
+
+    sql: str
+    values: list[str | float]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -104,26 +111,26 @@ class Selection:
             return False
         return self.source is None or self.source == source
 
-    def episode_condition(self) -> tuple[str, list[Any]]:
-        """Return an SQL condition on the table `episode` and its values."""
+    def episode_condition(self) -> SqlCondition:
+        """Return an SQL condition on the table `episode`."""
         if self.source is not None:
-            return "1 = 0", []
+            return SqlCondition("1 = 0", [])
         columns = {"episode": "id"}
         conditions = [f"{columns.get(name, name)} = ?" for name in self._of_episodes()]
         return self._windowed(conditions, list(self._of_episodes().values()))
 
-    def event_condition(self) -> tuple[str, list[Any]]:
-        """Return an SQL condition on the table `feedback` and its values."""
+    def event_condition(self) -> SqlCondition:
+        """Return an SQL condition on the table `feedback`."""
         if self._of_episodes():
-            return "1 = 0", []
-        return self._windowed(*((["source = ?"], [self.source]) if self.source is not None else ([], [])))
+            return SqlCondition("1 = 0", [])
+        return self._windowed([], []) if self.source is None else self._windowed(["source = ?"], [self.source])
 
-    def _windowed(self, conditions: list[str], values: list[Any]) -> tuple[str, list[Any]]:
+    def _windowed(self, conditions: list[str], values: list[str | float]) -> SqlCondition:
         for name, sign in (("since", ">="), ("until", "<")):
             if getattr(self, name) is not None:
                 conditions.append(f"created_at {sign} ?")
                 values.append(getattr(self, name))
-        return " AND ".join(conditions), values
+        return SqlCondition(" AND ".join(conditions), values)
 
 
 _FIELDS = tuple(field.name for field in fields(Selection))

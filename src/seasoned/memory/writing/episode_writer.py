@@ -79,7 +79,7 @@ class Writer:
         if not new:
             return 0
         texts.load(counters)
-        every_view = views.fetchall()
+        every_view = self._derive.fetch_views(views)
         exclusions = Exclusions(self._store, self._ns, None if texts.counters["quarantines"] else ())
         prefetched = texts.prefetch_states(_states(new))
         for start in range(0, len(new), _BATCH):
@@ -103,7 +103,7 @@ class Writer:
         excluded = exclusions.excluded_answers_among((str(episode.id), episode.arm) for episode, _, _ in new)
         for episode, created_at, content in new:
             ordinal = texts.next("episodes")
-            final = None if episode.final_state is None else states[episode.final_state][0]
+            final = None if episode.final_state is None else states[episode.final_state].state_id
             episode_rows.append(
                 (
                     self._ns,
@@ -134,7 +134,7 @@ class Writer:
                 )
                 groups.append((set_id, key_id))
             if live:
-                placed.append((ordinal, groups, [step.reward for step in episode.steps]))
+                placed.append(PlacedSteps(ordinal, groups, [step.reward for step in episode.steps]))
         known = self._derive.known(views, placed, new_sets=texts.new_sets)
         texts.save(placed)
         self._store.insert("episode", episode_rows)
@@ -181,7 +181,7 @@ class Writer:
         view_id = self._texts.next("views")
         self._store.insert("view", [(self._ns, view_id, gamma, decay)])
         self._texts.save()
-        self._derive.fill((view_id, gamma, decay))
+        self._derive.fill(View(view_id, gamma, decay))
         return view_id
 
     def reindex(self) -> None:

@@ -18,17 +18,67 @@ from seasoned.memory.values.corruption import decode
 
 __all__ = ["Deriver", "Evidences", "Group", "Moves", "PlacedSteps", "View", "histogram_bin", "summed"]
 
-View = tuple[int, float, float]
-"""The id of a view, its discount and its decay."""
-
 Group = tuple[int, int]
 """A distinct state and an action: set id and key id."""
 
-PlacedSteps = tuple[int, list[Group], list[float]]
-"""An episode's ordinal, the group of each of its steps, and the reward of each."""
-
 StoredSums = tuple[int, float, float, float, int]
-"""A row of evidence: count, weight, total, squares, and the episode ordinal to which decay is computed."""
+"""A row of evidence: number of steps, weight, total, squares, and the episode ordinal to which decay is computed.
+
+A tuple, since one is made for each added step: as NamedTuples they made `add_many` slower by some percent.
+"""
+
+
+class View(NamedTuple):
+    """A row of `view`: the discount and the decay of its returns and evidence."""
+
+    id: int
+    gamma: float
+    decay: float
+
+
+class PlacedSteps(NamedTuple):
+    """An episode's ordinal, the group of each of its steps, and the reward of each."""
+
+    ordinal: int
+    groups: list[Group]
+    rewards: list[float]
+
+
+class _LiveStep(NamedTuple):
+    visit: int
+    reward: float
+    feedback: float
+    set_id: int
+    key_id: int
+
+
+class _DerivedStep(NamedTuple):
+    visit: int
+    reward: float
+    set_id: int
+    key_id: int
+    live: bool
+    feedback: float
+
+
+class _EventAmount(NamedTuple):
+    visit: int
+    reward: float
+    weight: float
+
+
+class _VisitReturn(NamedTuple):
+    visit: int
+    return_: float
+
+
+class _DerivedRows(NamedTuple):
+    """The started queries for an episode's steps, their live feedback, and their returns in each view."""
+
+    steps: Cursor
+    events: Cursor
+    values: list[Cursor]
+
 
 Evidences = dict[View, dict[Group, StoredSums]]
 """Rows of evidence, by view."""
@@ -41,17 +91,14 @@ _BATCH = 20_000
 _QUERY_BATCH = 64
 
 
-class _LiveStep(NamedTuple):
-    visit: int
-    reward: float
-    feedback: float
-    set_id: int
-    key_id: int
-
-
 def histogram_bin(mean: float) -> float:
     """Return the bin of a mean return: the mean rounded to three significant digits (an error of at most 0.5 %)."""
     return float(f"{mean:.2e}")
+
+
+def _mean_bin(sums: StoredSums) -> float:
+    _, weight, total, _, _ = sums
+    return histogram_bin(total / weight)
 
 
 class Deriver:
@@ -63,21 +110,25 @@ class Deriver:
 
     def views(self) -> list[View]:
         """Return every view."""
-        return self.query_views().fetchall()
+        return self.fetch_views(self.query_views())
 
     def query_views(self) -> Cursor:
-        """Start the query for every view, so that its result can be fetched later."""
+        """Start the query for every view; `fetch_views` returns its result."""
         return self._store.execute("SELECT id, gamma, decay FROM view WHERE namespace_id = ? ORDER BY id", (self._ns,))
+
+    def fetch_views(self, query: Cursor) -> list[View]:
+        """Return the views that a query of `query_views` finds."""
+        return decode(self._store.path, query.fetchall(), View)
 
     def known(self, views: Sequence[View], episodes: Sequence[PlacedSteps], *, new_sets: Collection[int]) -> Evidences:
         """Return the stored evidence at the states of these episodes, by view; the `new_sets` have none."""
         set_ids = {set_id for _, placed, _ in episodes for set_id, _ in placed if set_id not in new_sets}
-        return {view: self._evidence(view[0], set_ids) for view in views}
+        return {view: self._evidence(view.id, set_ids) for view in views}
 
     def add(self, episodes: Sequence[PlacedSteps], known: Evidences, moved: Moves) -> None:
         """Add the returns of new live episodes to the views, and the changes for `count` to `moved`."""
         for view, evidence in known.items():
-            moved[view[0]].update(self._gather(view, episodes, evidence))
+            moved[view.id].update(self._gather(view, episodes, evidence))
 
     def count(self, moved: Moves) -> None:
         """Apply the changes to the distributions."""
@@ -99,7 +150,7 @@ class Deriver:
         for ordinal, of_episode in groupby(steps, key=lambda step: step.visit >> STEP_BITS):
             taken = list(of_episode)
             groups = [(step.set_id, step.key_id) for step in taken]
-            batch.append((ordinal, groups, [step.reward + step.feedback for step in taken]))
+            batch.append(PlacedSteps(ordinal, groups, [step.reward + step.feedback for step in taken]))
             n_steps += len(taken)
             if n_steps >= _BATCH:
                 self.add(batch, self.known([view], batch, new_sets=()), moved)
@@ -154,7 +205,7 @@ class Deriver:
                 "DELETE FROM evidence WHERE namespace_id = ? AND view_id = ? AND set_id = ? AND key_id = ?",
                 (self._ns, view_id, set_id, key_id),
             )
-            moved[histogram_bin(known[set_id, key_id][2] / known[set_id, key_id][1])] -= 1
+            moved[_mean_bin(known[set_id, key_id])] -= 1
         self._count(view_id, moved)
 
     def _evidence(self, view_id: int, set_ids: Iterable[int]) -> dict[Group, StoredSums]:
@@ -167,8 +218,8 @@ class Deriver:
         moved: Counter[float] = Counter()
         for group, new in sums.items():
             if group in known:
-                moved[histogram_bin(known[group][2] / known[group][1])] -= 1
-            moved[histogram_bin(new[2] / new[1])] += 1
+                moved[_mean_bin(known[group])] -= 1
+            moved[_mean_bin(new)] += 1
         self._store.upsert("evidence", [(self._ns, view_id, *group, *new) for group, new in sums.items()])
         return moved
 
@@ -207,24 +258,32 @@ class Deriver:
         queries = [
             self._query_derived(views, *ends) for ends in bounds
         ]  # a server answers all of them in one round trip
-        for steps, events, *values in [[one.fetchall() for one in of_one] for of_one in queries]:
+        path = self._store.path
+        fetched = [
+            (
+                decode(path, query.steps.fetchall(), _DerivedStep),
+                decode(path, query.events.fetchall(), _EventAmount),
+                [decode(path, values.fetchall(), _VisitReturn) for values in query.values],
+            )
+            for query in queries
+        ]
+        for steps, events, values in fetched:
             amounts: defaultdict[int, list[float]] = defaultdict(list)
             for visit, reward, weight in events:
                 amounts[visit].append(reward * weight)
-            feedback = [math.fsum(amounts[row[0]]) for row in steps]
+            feedback = [math.fsum(amounts[row.visit]) for row in steps]
             self._store.update(
                 "step",
                 ("feedback",),
                 ("namespace_id", "visit"),
-                [(new, self._ns, row[0]) for new, row in zip(feedback, steps, strict=True) if new != row[5]],
+                [(new, self._ns, row.visit) for new, row in zip(feedback, steps, strict=True) if new != row.feedback],
             )
-            rewards = [row[1] + new for row, new in zip(steps, feedback, strict=True)]
-            live = bool(steps and steps[0][4])
+            rewards = [row.reward + new for row, new in zip(steps, feedback, strict=True)]
+            live = bool(steps and steps[0].live)
             for view, old in zip(views, values, strict=True):
                 changed[view] |= self._revalue(view, steps, rewards if live else [], dict(old))
 
-    def _query_derived(self, views: Sequence[View], first: int, last: int) -> list[Cursor]:
-        """Start the queries for an episode's steps, their live feedback, and their returns in each view."""
+    def _query_derived(self, views: Sequence[View], first: int, last: int) -> _DerivedRows:
         steps = self._store.execute(
             "SELECT visit, reward, set_id, key_id, live, feedback FROM step "
             "JOIN action ON action.namespace_id = step.namespace_id AND action.id = action_id "
@@ -242,12 +301,14 @@ class Deriver:
             )
             for view_id, _, _ in views
         ]
-        return [steps, events, *values]
+        return _DerivedRows(steps, events, values)
 
-    def _revalue(self, view: View, steps: list[Any], rewards: list[float], old: dict[int, float]) -> set[Group]:
+    def _revalue(
+        self, view: View, steps: Sequence[_DerivedStep], rewards: list[float], old: dict[int, float]
+    ) -> set[Group]:
         """Write one episode's returns (none without rewards), and return the groups whose returns changed."""
         view_id, gamma, _ = view
-        visits = [row[0] for row in steps]
+        visits = [row.visit for row in steps]
         new = dict(zip(visits, discounted_returns(rewards, gamma).tolist(), strict=True)) if rewards else {}
         self._store.upsert("value", [(self._ns, view_id, visit, g) for visit, g in new.items() if old.get(visit) != g])
         self._store.execute_in(
@@ -255,10 +316,7 @@ class Deriver:
             (self._ns, view_id),
             sorted(old.keys() - new.keys()),
         )
-        return {(row[2], row[3]) for row in steps if old.get(row[0]) != new.get(row[0])}
-
-    def _rows(self, sql: str, *parameters: object) -> list[Any]:
-        return self._store.execute(sql, (self._ns, *parameters)).fetchall()
+        return {(row.set_id, row.key_id) for row in steps if old.get(row.visit) != new.get(row.visit)}
 
 
 def summed(rows: Iterable[tuple[int, float]], decay: float) -> StoredSums:

@@ -4,11 +4,12 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import replace
-from typing import Any
+from typing import NamedTuple
 
 from seasoned.errors import EpisodeConflictError, NotFoundError, StoreBusyError, excerpt
 from seasoned.memory.stores.base import Store
 from seasoned.memory.stores.sqlite_schema import STEP_BITS
+from seasoned.memory.values.corruption import decode, decode_first
 from seasoned.memory.values.derived_ids import original_event_id
 from seasoned.memory.values.events import Event
 from seasoned.memory.values.selection import Selection
@@ -16,6 +17,53 @@ from seasoned.memory.writing.evidence_views import Deriver
 from seasoned.memory.writing.exclusions import active_selections
 
 __all__ = ["FeedbackWriter"]
+
+
+class _PlacedEvent(NamedTuple):
+    event: Event
+    visit: int
+
+
+class _NewEventRow(NamedTuple):
+    """A row of `feedback`, in the column order of `sqlite_schema.COLUMNS`."""
+
+    namespace_id: int
+    seq: int
+    id: str
+    visit: int
+    reward: float
+    weight: float
+    source: str
+    author: str | None
+    created_at: float
+    revoked_at: float | None
+    superseded_by: str | None
+    digest: bytes
+    live: bool
+    kind: str | None
+
+
+class _EpisodeRow(NamedTuple):
+    id: str
+    ordinal: int
+    n_steps: int
+
+
+class _EventTarget(NamedTuple):
+    id: str
+    visit: int
+    source: str
+    author: str | None
+
+    @property
+    def original(self) -> tuple[str, int, str, str | None]:
+        """The id of the original event, with the visit, the source and the author."""
+        return original_event_id(self.id), self.visit, self.source, self.author
+
+
+class _RevokedEvent(NamedTuple):
+    id: str
+    revoked_at: float
 
 
 class FeedbackWriter:
@@ -47,9 +95,9 @@ class FeedbackWriter:
             return []
         selections = active_selections(self._store, self._ns, of_events=True)
         self._store.execute("UPDATE namespace SET events = events + ? WHERE id = ?", (len(new), self._ns))
-        last = self._row("SELECT events FROM namespace WHERE id = ?")[0]
-        rows: list[tuple[Any, ...]] = []
-        targets: set[tuple[Any, ...]] = set()
+        last: int = self._store.execute("SELECT events FROM namespace WHERE id = ?", (self._ns,)).fetchone()[0]
+        rows: list[_NewEventRow] = []
+        targets: set[tuple[object, ...]] = set()
         for seq, (event, visit) in enumerate(new, last - len(new) + 1):
             target = visit, event.source, event.author, event.kind
             if target in targets:  # the later event supersedes the earlier one
@@ -60,13 +108,10 @@ class FeedbackWriter:
         self._store.insert("feedback", rows)
         return [visit for _, visit in new]
 
-    def _new_row(self, event: Event, visit: int, seq: int, selections: Sequence[Selection]) -> tuple[Any, ...]:
+    def _new_row(self, event: Event, visit: int, seq: int, selections: Sequence[Selection]) -> _NewEventRow:
         """Return a new event as a row, and supersede the earlier event of its source, author and kind on the step."""
         if event.revoked_at is None and original_event_id(event.id) != event.id:
-            revoked = self._versions(
-                event.id, visit, event.source, event.author, "revoked_at IS NOT NULL AND superseded_by IS NULL"
-            )
-            event = replace(event, revoked_at=min((at for _, at in revoked), default=None))
+            event = replace(event, revoked_at=min(self._revocations(event, visit), default=None))
         if event.revoked_at is None:  # an event that is imported revoked supersedes no other
             same, who = _who(event.author, event.kind)
             self._store.execute(
@@ -75,7 +120,7 @@ class FeedbackWriter:
                 (event.created_at, event.id, False, self._ns, visit, event.source, *who),
             )
         live = event.revoked_at is None and not any(s.covers_event(event.source, event.created_at) for s in selections)
-        return (
+        return _NewEventRow(
             self._ns,
             seq,
             event.id,
@@ -92,22 +137,19 @@ class FeedbackWriter:
             event.kind,
         )
 
-    def _unknown(self, events: Sequence[Event]) -> list[tuple[Event, int]]:
+    def _unknown(self, events: Sequence[Event]) -> list[_PlacedEvent]:
         """Return the events that are not stored, each with its visit.
 
         Raises:
             NotFoundError: an episode or a step is not there.
             EpisodeConflictError: an id is stored with other content.
         """
-        episodes = {
-            id_: (ordinal, steps)
-            for id_, ordinal, steps in self._store.execute_in(
-                "SELECT id, ordinal, steps FROM episode INDEXED BY episode_by_id "
-                "WHERE namespace_id = ? AND id IN {values}",
-                (self._ns,),
-                sorted({event.episode_id for event in events}),
-            )
-        }
+        rows = self._store.execute_in(
+            "SELECT id, ordinal, steps FROM episode INDEXED BY episode_by_id WHERE namespace_id = ? AND id IN {values}",
+            (self._ns,),
+            sorted({event.episode_id for event in events}),
+        )
+        episodes = {row.id: row for row in decode(self._store.path, rows, _EpisodeRow)}
         known = {
             id_: bytes(content)
             for id_, content in self._store.execute_in(
@@ -116,12 +158,12 @@ class FeedbackWriter:
                 [event.id for event in events],
             )
         }
-        new: list[tuple[Event, int]] = []
+        new: list[_PlacedEvent] = []
         for event in events:
             visit = self._visit(event.episode_id, event.step, episodes.get(event.episode_id))
             content = event.digest()
             if event.id not in known:
-                new.append((event, visit))
+                new.append(_PlacedEvent(event, visit))
             if known.setdefault(event.id, content) != content:
                 raise EpisodeConflictError(
                     f"event {excerpt(event.id)} is stored with other content",
@@ -141,73 +183,76 @@ class FeedbackWriter:
 
     def revoke_all(self, event_ids: Sequence[str], *, at: float) -> int:
         """Revoke these events, derive once at the end, and return how many of the ids are stored."""
-        rows = self._store.execute_in(
+        path = self._store.path
+        found = self._store.execute_in(
             "SELECT id, visit, source, author FROM feedback INDEXED BY feedback_by_id "
             "WHERE namespace_id = ? AND id IN {values}",
             (self._ns,),
             event_ids,
         )
-        originals = {(original_event_id(id_), *source) for id_, *source in rows}
-        candidates = self._store.execute_in(
+        events = decode(path, found, _EventTarget)
+        originals = {event.original for event in events}
+        found = self._store.execute_in(
             "SELECT id, visit, source, author FROM feedback INDEXED BY feedback_by_visit "
             "WHERE namespace_id = ? AND revoked_at IS NULL AND visit IN {values}",
             (self._ns,),
-            sorted({visit for _, visit, _, _ in rows}),
+            sorted({event.visit for event in events}),
         )
-        unrevoked = [row for row in candidates if (original_event_id(row[0]), *row[1:]) in originals]
+        unrevoked = [event for event in decode(path, found, _EventTarget) if event.original in originals]
         self._store.update(
             "feedback",
             ("revoked_at", "live"),
             ("namespace_id", "id"),
-            [(at, False, self._ns, row[0]) for row in unrevoked],
+            [(at, False, self._ns, event.id) for event in unrevoked],
         )
-        self._derive.rederive(sorted({row[1] >> STEP_BITS for row in unrevoked}))
-        return len(rows)
+        self._derive.rederive(sorted({event.visit >> STEP_BITS for event in unrevoked}))
+        return len(events)
 
     def last_step(self, episode_id: str) -> int:
         """Return the index of an episode's last step."""
-        row = self._row("SELECT ordinal, steps FROM episode WHERE namespace_id = ? AND id = ?", episode_id)
-        return self._placed(episode_id, row)[1] - 1
+        rows = self._store.execute(
+            "SELECT id, ordinal, steps FROM episode WHERE namespace_id = ? AND id = ?", (self._ns, episode_id)
+        ).fetchall()
+        return self._with_steps(episode_id, decode_first(self._store.path, rows, _EpisodeRow)).n_steps - 1
 
-    def _placed(self, episode_id: str, row: tuple[int, int] | None) -> tuple[int, int]:
-        """Return an episode's ordinal and its number of steps, at least 1."""
+    def _with_steps(self, episode_id: str, row: _EpisodeRow | None) -> _EpisodeRow:
+        """Return the row of an episode, if it is stored, derived, and has a step."""
         if row is None:
             raise NotFoundError(
                 f"episode {excerpt(episode_id)}",
                 "it is not in this namespace",
                 "List the stored ones: memory.episodes().",
             )
-        if row[0] < 0:
+        if row.ordinal < 0:
             if self._store.pending is not None:
                 self._store.pending.rescan(self._ns)
             raise StoreBusyError(f"episode {excerpt(episode_id)}", "it was added just now", "Try again.")
-        if not row[1]:
+        if not row.n_steps:
             raise NotFoundError(
                 f"episode {excerpt(episode_id)} has no steps", "feedback lands on a step", "Choose another episode."
             )
         return row
 
-    def _visit(self, episode_id: str, step: int, row: tuple[int, int] | None) -> int:
-        ordinal, steps = self._placed(episode_id, row)
-        if not 0 <= step < steps:
+    def _visit(self, episode_id: str, step: int, row: _EpisodeRow | None) -> int:
+        row = self._with_steps(episode_id, row)
+        if not 0 <= step < row.n_steps:
             raise NotFoundError(
-                f"step {step} of episode {excerpt(episode_id)}", f"it has steps 0 to {steps - 1}", "Name one of them."
+                f"step {step} of episode {excerpt(episode_id)}",
+                f"it has steps 0 to {row.n_steps - 1}",
+                "Name one of them.",
             )
-        return ordinal << STEP_BITS | step
+        return row.ordinal << STEP_BITS | step
 
-    def _versions(
-        self, event_id: str, visit: int, source: str, author: str | None, condition: str
-    ) -> list[tuple[str, float]]:
-        """Return (id, revoked_at) of an event and its reweighted successors that meet an SQL condition."""
+    def _revocations(self, event: Event, visit: int) -> list[float]:
+        """Return when the original of an event and other reweightings of it were revoked, not superseded."""
         rows = self._store.execute(
             "SELECT id, revoked_at FROM feedback INDEXED BY feedback_by_visit "
-            f"WHERE namespace_id = ? AND visit = ? AND source = ? AND coalesce(author, '') = ? AND {condition}",
-            (self._ns, visit, source, author or ""),
+            "WHERE namespace_id = ? AND visit = ? AND source = ? AND coalesce(author, '') = ? "
+            "AND revoked_at IS NOT NULL AND superseded_by IS NULL",
+            (self._ns, visit, event.source, event.author or ""),
         ).fetchall()
-        return [(id_, at) for id_, at in rows if original_event_id(id_) == original_event_id(event_id)]
-
-    def _row(self, sql: str, *parameters: object) -> Any:
-        return self._store.execute(sql, (self._ns, *parameters)).fetchone()
+        revoked, original = decode(self._store.path, rows, _RevokedEvent), original_event_id(event.id)
+        return [one.revoked_at for one in revoked if original_event_id(one.id) == original]
 
 
 def _who(author: str | None, kind: str | None) -> tuple[str, list[str]]:

@@ -7,7 +7,7 @@ from array import array
 from bisect import bisect_left
 from collections import defaultdict
 from collections.abc import Iterable, Sequence
-from typing import Any, TypeVar
+from typing import Any, NamedTuple, TypeVar
 
 from seasoned.memory.reading.reader import check_same_encoder
 from seasoned.memory.stores.base import Cursor, Store, TableKey
@@ -18,12 +18,41 @@ from seasoned.memory.writing.evidence_views import PlacedSteps
 from seasoned.protocols import StateEncoder
 from seasoned.types import normalize_action
 
-__all__ = ["Interner", "StateKeys", "update_last_visits"]
+__all__ = ["ActionIds", "Interner", "StateIds", "StateKeys", "update_last_visits"]
 
-Row = tuple[Any, ...]
-StateKeys = tuple[dict[str, bytes], dict[bytes, tuple[int, int]]]
-"""The digest of each looked up state, and by digest the ids of a state and of its feature set."""
 
+class StateIds(NamedTuple):
+    """The ids of a state and of its feature set."""
+
+    state_id: int
+    set_id: int
+
+
+class ActionIds(NamedTuple):
+    """The ids of an action and of its key: the first action with the same normalised text."""
+
+    action_id: int
+    key_id: int
+
+
+class StateKeys(NamedTuple):
+    """The digest of each looked up state, and the ids of stored states by digest."""
+
+    digests: dict[str, bytes]
+    ids: dict[bytes, StateIds]
+
+
+class _Id(NamedTuple):
+    id: int
+
+
+class _NewSet(NamedTuple):
+    set_id: int
+    tokens: bytes
+    digest: bytes
+
+
+_Ids = TypeVar("_Ids", StateIds, ActionIds, _Id)
 _Cache = TypeVar("_Cache", bound="dict[Any, Any]")
 
 _ACTION_BY_KEY = TableKey("action", ("namespace_id",), "key_digest")
@@ -69,7 +98,8 @@ class Interner:
         self._store = store
         self._ns = namespace_id
         self._encoder = encoder
-        self._new: defaultdict[str, list[Row]] = defaultdict(list)
+        self._new: defaultdict[str, list[tuple[object, ...]]] = defaultdict(list)  # rows by table
+        self._new_sets: list[_NewSet] = []
         self.counters: dict[str, int] = {}
         self.new_sets: set[int] = set()
 
@@ -86,7 +116,11 @@ class Interner:
         encoder, *counts = (answer or self.query_counters()).fetchone()
         check_same_encoder(encoder, self._encoder.identity)
         self.counters = dict(zip(COUNTERS, counts, strict=True))
-        self._new.clear()  # a failed transaction may have left rows
+        self._clear()  # a failed transaction may have left rows
+
+    def _clear(self) -> None:
+        self._new.clear()
+        self._new_sets.clear()
         self.new_sets.clear()
 
     def save(self, live: Iterable[PlacedSteps] = ()) -> None:
@@ -95,18 +129,17 @@ class Interner:
         for ordinal, groups, _ in live:
             for step, (set_id, _) in enumerate(groups):
                 visits[set_id] = ordinal << STEP_BITS | step  # later than all before, as in `values.ranking`
-        sets = [(ns, set_id, tokens, key, visits.pop(set_id, None)) for ns, set_id, tokens, key in self._new["sets"]]
+        sets = [(self._ns, *new, visits.pop(new.set_id, None)) for new in self._new_sets]
         if visits:
             moved = [(visit, self._ns, set_id) for set_id, visit in visits.items()]
             self._store.update("feature_set", ("last_visit",), ("namespace_id", "id"), moved)
-        rows = {"token": self._new["token"], "feature_set": sets}
+        rows: dict[str, Sequence[tuple[object, ...]]] = {"token": self._new["token"], "feature_set": sets}
         for table in ("state", "action", "prior"):
             rows[table] = self._new[table]
         for table, new in rows.items():
             if new:
                 self._store.insert(table, new)
-        self._new.clear()
-        self.new_sets.clear()
+        self._clear()
         self._store.update("namespace", COUNTERS, ("id",), [(*(self.counters[name] for name in COUNTERS), self._ns)])
 
     def next(self, counter: str) -> int:
@@ -117,16 +150,16 @@ class Interner:
     def prefetch_states(self, texts: Iterable[str]) -> StateKeys:
         """Look up many states at once, so that `states` can number them batch by batch without queries."""
         keys = {text: text_digest(text) for text in dict.fromkeys(texts)}
-        return keys, self._known("state", "id, set_id", keys.values())
+        return StateKeys(keys, self._known("state", "id, set_id", StateIds, keys.values()))
 
-    def states(self, texts: Iterable[str], prefetched: StateKeys) -> dict[str, tuple[int, int]]:
+    def states(self, texts: Iterable[str], prefetched: StateKeys) -> dict[str, StateIds]:
         """Return the ids of each state and of its feature set."""
         keys, known = prefetched
         texts = list(dict.fromkeys(texts))
         new = [text for text in texts if keys[text] not in known]
         for text, set_id in zip(new, self.feature_sets(new), strict=True):
             state_id = self.next("states")
-            known[keys[text]] = state_id, set_id
+            known[keys[text]] = StateIds(state_id, set_id)
             self._new["state"].append((self._ns, state_id, text, keys[text], set_id))
         return {text: known[keys[text]] for text in texts}
 
@@ -134,13 +167,13 @@ class Interner:
         """Return the id of each state's feature set."""
         members = self._members(texts)
         keys = [text_digest(tokens) for tokens in members]
-        found = self._found("feature_set", "id", list(dict.fromkeys(keys)))
+        found = self._found("feature_set", "id", _Id, list(dict.fromkeys(keys)))
         for key, tokens in zip(keys, members, strict=True):
             if key not in found:
-                found[key] = (self.next("feature_sets"),)
-                self.new_sets.add(found[key][0])
-                self._new["sets"].append((self._ns, found[key][0], tokens, key))
-        return [found[key][0] for key in keys]
+                found[key] = _Id(self.next("feature_sets"))
+                self.new_sets.add(found[key].id)
+                self._new_sets.append(_NewSet(found[key].id, tokens, key))
+        return [found[key].id for key in keys]
 
     def _members(self, texts: list[str]) -> list[bytes]:
         """Return the numbers of each state's features, ascending and packed."""
@@ -160,16 +193,16 @@ class Interner:
     def _number_tokens(self, numbers: dict[str, int], features: list[str]) -> None:
         """Number these features; their order must not depend on Python's hash seed."""
         keys = {text_digest(feature): feature for feature in features}
-        numbers.update((keys[key], id_) for key, (id_,) in self._found("token", "id", list(keys)).items())
+        numbers.update((keys[key], id_) for key, (id_,) in self._found("token", "id", _Id, list(keys)).items())
         for key, feature in keys.items():
             if feature not in numbers:
                 numbers[feature] = self.next("tokens")
                 self._new["token"].append((self._ns, numbers[feature], feature, key))
 
-    def actions(self, texts: Iterable[str]) -> dict[str, tuple[int, int]]:
-        """Return the ids of each action and of its key: the first action with the same normalised text."""
+    def actions(self, texts: Iterable[str]) -> dict[str, ActionIds]:
+        """Return the ids of each action and of its key."""
         digests = {text_digest(text): text for text in dict.fromkeys(texts)}
-        known = self._known("action", "id, key_id", digests)
+        known = self._known("action", "id, key_id", ActionIds, digests)
         new = {digest: text_digest(normalize_action(text)) for digest, text in digests.items() if digest not in known}
         first = dict(
             self._store.lookup(
@@ -182,31 +215,31 @@ class Interner:
         )
         for digest, key in new.items():
             action_id = self.next("actions")
-            known[digest] = action_id, first.setdefault(key, action_id)
-            self._new["action"].append((self._ns, action_id, digests[digest], digest, known[digest][1], key))
+            known[digest] = ActionIds(action_id, first.setdefault(key, action_id))
+            self._new["action"].append((self._ns, action_id, digests[digest], digest, known[digest].key_id, key))
         return {text: known[digest] for digest, text in digests.items()}
 
     def priors(self, texts: Iterable[str]) -> dict[str, int]:
         """Return the id of each prior, in canonical JSON."""
         keys = {text_digest(text): text for text in dict.fromkeys(texts)}
-        known = self._known("prior", "id", keys)
+        known = self._known("prior", "id", _Id, keys)
         for key, text in keys.items():
             if key not in known:
-                known[key] = (self.next("priors"),)
-                self._new["prior"].append((self._ns, known[key][0], text, key))
-        return {text: known[key][0] for key, text in keys.items()}
+                known[key] = _Id(self.next("priors"))
+                self._new["prior"].append((self._ns, known[key].id, text, key))
+        return {text: known[key].id for key, text in keys.items()}
 
-    def _known(self, table: str, columns: str, keys: Iterable[bytes]) -> dict[bytes, Any]:
-        """Return the cached rows of a table by digest, with every stored row of these digests."""
-        cached: dict[bytes, Any] = self._cache(table, dict, _MAX_CACHED)
-        cached.update(self._found(table, columns, [key for key in keys if key not in cached]))
+    def _known(self, table: str, columns: str, ids_type: type[_Ids], keys: Iterable[bytes]) -> dict[bytes, _Ids]:
+        """Return the cached ids in a table by digest, with those of every stored row with one of these digests."""
+        cached: dict[bytes, _Ids] = self._cache(table, dict, _MAX_CACHED)
+        cached.update(self._found(table, columns, ids_type, [key for key in keys if key not in cached]))
         return cached
 
-    def _found(self, table: str, columns: str, keys: list[bytes]) -> dict[bytes, Any]:
-        """Return the columns of the rows of a table that have one of these digests, by digest."""
+    def _found(self, table: str, columns: str, ids_type: type[_Ids], keys: list[bytes]) -> dict[bytes, _Ids]:
+        """Return the ids of the rows of a table that have one of these digests, by digest."""
         key = TableKey(table, ("namespace_id",), "digest", f"{table}_by_digest")
         rows = self._store.lookup(key, f"digest, {columns}", (self._ns,), keys)
-        return {digest: tuple(ids) for digest, *ids in rows}
+        return {digest: ids_type(*ids) for digest, *ids in rows}
 
     def _cache(self, table: str, kind: type[_Cache], limit: int) -> _Cache:
         """Return the store's cache of a table; a cache beyond the limit is emptied."""

@@ -19,6 +19,7 @@ from seasoned.memory.writing.exclusions import PROVENANCE, Exclusions
 from seasoned.types import Note, feedback_from_record, feedback_record
 
 __all__ = [
+    "NewNoteRow",
     "NoteWriter",
     "check_feedback_note",
     "check_place",
@@ -31,6 +32,22 @@ __all__ = [
 ]
 
 _COLUMNS = "digest, id, episode_id, step, kind, body, source, author, created_at, revoked_at"
+
+
+class NewNoteRow(NamedTuple):
+    """A row of `note`, in the column order of `sqlite_schema.COLUMNS`."""
+
+    namespace_id: int
+    id: str
+    episode_id: str
+    step: int | None
+    kind: str
+    body: str
+    source: str
+    author: str | None
+    created_at: float
+    revoked_at: float | None
+    digest: bytes
 
 
 class _NoteRow(NamedTuple):
@@ -78,9 +95,9 @@ def note_digest(note: Note) -> bytes:
     return digest("note", note_record(note))
 
 
-def note_row(namespace_id: int, note: RedactedNote) -> tuple[Any, ...]:
-    """Return a note as a row, in the column order of `schema.COLUMNS`."""
-    return (
+def note_row(namespace_id: int, note: RedactedNote) -> NewNoteRow:
+    """Return a note as a row to insert."""
+    return NewNoteRow(
         namespace_id,
         note.id,
         note.episode_id,

@@ -9,7 +9,7 @@ from seasoned.errors import EpisodeConflictError, NotFoundError, excerpt
 from seasoned.memory.reading.follower import advance_epoch
 from seasoned.memory.stores.base import Store
 from seasoned.memory.stores.sqlite_schema import STEP_BITS
-from seasoned.memory.values.corruption import decode, decoding
+from seasoned.memory.values.corruption import decode, decode_first, decoding
 from seasoned.memory.values.redacted import RedactedQuarantine
 from seasoned.memory.values.selection import Selection
 from seasoned.memory.writing.evidence_views import Deriver
@@ -41,6 +41,11 @@ class _EventRow(NamedTuple):
     source: str
     created_at: float
     live: bool
+
+
+class _StoredSelection(NamedTuple):
+    selection: str
+    lifted_at: float | None
 
 
 class _FeedbackBody(NamedTuple):
@@ -90,19 +95,22 @@ class QuarantineWriter:
 
     def release(self, quarantine_id: str, *, at: float) -> None:
         """Lift a quarantine: its episodes and events count again, unless another one selects them; again is a no-op."""
-        row = self._row("SELECT selection, lifted_at FROM quarantine WHERE namespace_id = ? AND id = ?", quarantine_id)
-        if not row:
+        found = self._rows(
+            "SELECT selection, lifted_at FROM quarantine WHERE namespace_id = ? AND id = ?", quarantine_id
+        )
+        row = decode_first(self._store.path, found, _StoredSelection)
+        if row is None:
             raise NotFoundError(
                 f"quarantine {excerpt(quarantine_id)}",
                 "it is not in this namespace",
                 "See: seasoned memory quarantines (in Python: memory.quarantines()).",
             )
-        if row[1] is None:
+        if row.lifted_at is None:
             self._store.execute(
                 "UPDATE quarantine SET lifted_at = ? WHERE namespace_id = ? AND id = ?", (at, self._ns, quarantine_id)
             )
             with decoding(self._store.path):
-                selection = Selection.from_text(row[0])
+                selection = Selection.from_text(row.selection)
             self._update(selection)
 
     def count_selected(self, selection: Selection) -> tuple[int, int]:

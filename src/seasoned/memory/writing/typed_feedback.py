@@ -16,7 +16,7 @@ from seasoned.checks import check_number
 from seasoned.errors import EpisodeConflictError, InputError, StoreBusyError, excerpt
 from seasoned.memory.stores.base import Store
 from seasoned.memory.stores.sqlite_schema import MAX_STEPS, STEP_BITS
-from seasoned.memory.values.corruption import decode, decoding
+from seasoned.memory.values.corruption import damaged, decode, decode_first, decode_ints, decoding
 from seasoned.memory.values.derived_ids import answer_id, event_id, event_number
 from seasoned.memory.values.events import Event
 from seasoned.memory.values.redacted import RedactedFeedback, RedactedNote, RedactedText, already_redacted
@@ -112,6 +112,23 @@ def _event_ids(note: Note) -> list[str]:
     return [event_id(note.id, n) for n in range(len(note.body["alternatives"]) + 1)]  # type: ignore[arg-type]
 
 
+class _EpisodeRow(NamedTuple):
+    ordinal: int
+    n_steps: int
+    task: str
+    subject: str | None
+
+
+class _EpisodeLength(NamedTuple):
+    id: str
+    n_steps: int
+
+
+class _StepTexts(NamedTuple):
+    state: str
+    action: str
+
+
 class _RewardRow(NamedTuple):
     id: str
     episode_id: str
@@ -159,24 +176,29 @@ class TypedFeedbackWriter:
         Raises:
             NotFoundError: the episode or the step is not there.
         """
-        row: Any = self._row(
+        path = self._store.path
+        rows = self._rows(
             "SELECT ordinal, steps, task, subject FROM episode WHERE namespace_id = ? AND id = ?", episode_id
         )
-        check_place(episode_id, 0 if step is None else step, row[1] if row else None)
-        ordinal, n_steps, task, subject = row
+        episodes = decode(path, rows, _EpisodeRow)
+        check_place(episode_id, 0 if step is None else step, episodes[0].n_steps if episodes else None)
+        ordinal, n_steps, task, subject = episodes[0]
         if ordinal < 0:
             if self._store.pending is not None:
                 self._store.pending.rescan(self._ns)
             raise StoreBusyError(f"episode {excerpt(episode_id)}", "it was added just now", "Try again.")
         at = n_steps - 1 if step is None else step
-        state, action = self._row(
+        rows = self._rows(
             "SELECT state.text, action.text FROM step "
             "JOIN state ON state.namespace_id = step.namespace_id AND state.id = state_id "
             "JOIN action ON action.namespace_id = step.namespace_id AND action.id = action_id "
             "WHERE step.namespace_id = ? AND visit = ?",
             ordinal << STEP_BITS | at,
         )
-        return AnswerContext(already_redacted(task), already_redacted(state), action, subject), at
+        texts = decode_first(path, rows, _StepTexts)
+        if texts is None:
+            raise damaged(path, f"step {at} of episode {excerpt(episode_id)} is not there, or has no text")
+        return AnswerContext(already_redacted(task), already_redacted(texts.state), texts.action, subject), at
 
     def add(self, request: FeedbackRequest, rewards_of: Rewards) -> FeedbackRecord:
         """Store feedback with its events and its answers; feedback that is stored under its id is left unchanged.
@@ -234,7 +256,8 @@ class TypedFeedbackWriter:
 
     def supersede_rivals(self) -> int:
         """Supersede unrevoked feedback by later feedback of the same kind and author on its target; return how many."""
-        steps = dict(self._rows("SELECT id, steps FROM episode WHERE namespace_id = ?"))
+        rows = self._rows("SELECT id, steps FROM episode WHERE namespace_id = ?")
+        steps = {row.id: row.n_steps for row in decode(self._store.path, rows, _EpisodeLength)}
         unrevoked: defaultdict[tuple[object, ...], list[Note]] = defaultdict(list)
         for kind in FEEDBACK_KINDS:
             for _, note in read_notes(self._store, self._ns, kind=kind, unrevoked=True):
@@ -296,17 +319,18 @@ class TypedFeedbackWriter:
 
     def _rivals(self, note: Note) -> list[Note]:
         """Return the unrevoked feedback of the same kind, source and author on the same step."""
-        last = self._row("SELECT steps - 1 FROM episode WHERE namespace_id = ? AND id = ?", note.episode_id)
-        if last is None:  # the feedback is on one of its own answers
+        rows = self._rows("SELECT steps - 1 FROM episode WHERE namespace_id = ? AND id = ?", note.episode_id)
+        if not rows:  # the feedback is on one of its own answers
             return []
-        at = last[0] if note.step is None else note.step
+        [last] = decode_ints(self._store.path, "the number of steps", rows)
+        at = last if note.step is None else note.step
         return [
             other
             for _, other in read_notes(
                 self._store, self._ns, kind=note.kind, episode_id=note.episode_id, unrevoked=True
             )
             if (other.source, other.author) == (note.source, note.author)
-            and at == (last[0] if other.step is None else other.step)
+            and at == (last if other.step is None else other.step)
         ]
 
     def _add_episodes(
@@ -364,6 +388,3 @@ class TypedFeedbackWriter:
 
     def _rows(self, sql: str, *parameters: object) -> list[Any]:
         return self._store.execute(sql, (self._ns, *parameters)).fetchall()
-
-    def _row(self, sql: str, *parameters: object) -> Any:
-        return self._store.execute(sql, (self._ns, *parameters)).fetchone()
