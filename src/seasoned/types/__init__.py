@@ -24,7 +24,7 @@ from seasoned.types.feedback import (
     Thumbs,
     Verdict,
 )
-from seasoned.types.feedback_kind import (
+from seasoned.types.feedback_kinds import (
     FEEDBACK_KINDS,
     LATE_REWARD,
     AnswerRewards,

@@ -16,7 +16,7 @@ import numpy as np
 from seasoned.checks import check_flag, check_number, check_one_of, check_text, check_whole
 from seasoned.errors import InputError, excerpt
 from seasoned.types.experience import normalize_action
-from seasoned.types.feedback_kind import AnswerRewards, Feedback, feedback_kind
+from seasoned.types.feedback_kinds import AnswerRewards, Feedback, feedback_kind
 from seasoned.types.feedback_rewards import choice_rewards, edit_reward, score_reward, success_reward
 
 __all__ = [
