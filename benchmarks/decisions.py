@@ -325,9 +325,13 @@ def plot(played: Mapping[Run, Played], path: Path) -> None:
     tasks, arms = (list(dict.fromkeys(getattr(run, name) for run in played)) for name in ("task", "arm"))
     columns = min(4, len(tasks))
     figure, axes = plt.subplots(
-        -(-len(tasks) // columns), columns, figsize=(4.5 * columns + 2, 3.6 * -(-len(tasks) // columns)),
-        sharey=True, squeeze=False, layout="constrained",
-    )  # fmt: skip
+        -(-len(tasks) // columns),
+        columns,
+        figsize=(4.5 * columns + 2, 3.6 * -(-len(tasks) // columns)),
+        sharey=True,
+        squeeze=False,
+        layout="constrained",
+    )
     palette = itertools.cycle(mpl.colormaps["tab20"].colors)
     color_of = {arm: "black" if arm == REFERENCE else next(palette) for arm in arms}
     for axis, task in zip(axes.flat, tasks, strict=False):
@@ -340,9 +344,13 @@ def plot(played: Mapping[Run, Played], path: Path) -> None:
             window = min(WINDOW, shortest)
             moving = np.convolve(mean, np.ones(window) / window, mode="valid")
             axis.plot(
-                np.arange(window, shortest + 1), moving, label=arm, color=color_of[arm],
-                linewidth=2.5 if arm == REFERENCE else 1.2, linestyle="--" if arm.startswith("full") else "-",
-            )  # fmt: skip
+                np.arange(window, shortest + 1),
+                moving,
+                label=arm,
+                color=color_of[arm],
+                linewidth=2.5 if arm == REFERENCE else 1.2,
+                linestyle="--" if arm.startswith("full") else "-",
+            )
         axis.set(title=task, xlabel="round", ylim=(0, 1))
         axis.spines[["top", "right"]].set_visible(False)
     for axis in axes.flat[len(tasks) :]:

@@ -13,6 +13,7 @@ FIELD_GERUNDS = {  # the field's own words; any other module named by a gerund i
     *("routing", "sampling", "scheduling", "testing", "training", "writing", "encoding", "indexing", "logging"),
 }
 CLAUSE = re.compile(r"\b(what|who|whoever|whose|that which|whatever)\b", re.IGNORECASE)
+OFF = re.compile(r"#\s*fmt:\s*(?:off|skip)")
 SENTENCE = re.compile(r"[^.!?]+[.!?](?=\s|$)")
 
 
@@ -116,7 +117,11 @@ def measure(checkout):
     files = Counter(path.parent for path in trees if path.stem not in {"__init__", "__main__"})
     clauses = sum(bool(CLAUSE.search(one)) for one in sentences)
     largest = max(signatures, key=lambda key: signatures[key])
-    tests = [path.read_text(encoding="utf-8") for path in (checkout / "tests").rglob("*.py")]
+    others = [
+        path.read_text(encoding="utf-8")
+        for folder in ("tests", "benchmarks", "examples", "docs")
+        for path in (checkout / folder).rglob("*.py")
+    ]
     return {
         "files": len(trees),
         "lines": sum(text.count("\n") for text in texts.values()),
@@ -132,7 +137,9 @@ def measure(checkout):
         "public names defined in several files": sum(len(where) > 1 for where in defined.values()),
         "import cycles, any kind": len(cycles_of(graph)),
         "largest signature": f"{signatures[largest]} ({largest.rpartition(':')[2]})",
-        "formatter switched off, in source and tests": sum(text.count("# fmt:") for text in (*texts.values(), *tests)),
+        "formatter switched off, in all Python files": sum(
+            len(OFF.findall(text)) for text in (*texts.values(), *others)
+        ),
         "`if ...: raise` blocks": raises,
         "module docstrings that open with What/How/...": opens,
         "docstring sentences with a what/who clause": f"{clauses} of {len(sentences)}",

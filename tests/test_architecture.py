@@ -621,6 +621,13 @@ def test_files_are_small(path):
     assert lines <= MAX_LINES, f"{path.name} has {lines} lines, at most {MAX_LINES} are allowed; split it"
 
 
+@pytest.mark.parametrize("folder", ["src", "tests", "benchmarks", "examples", "docs"])
+def test_formatter_is_never_switched_off(folder):
+    files = (CONTRIBUTING.parent / folder).rglob("*.py")
+    wrong = [str(path) for path in files if re.search(r"#\s*fmt:\s*(?:off|skip)", path.read_text(encoding="utf-8"))]
+    assert not wrong, f"the formatter is switched off in {wrong}: let it format them"
+
+
 FOLDERS = sorted({path.parent for path in FILES})
 
 
