@@ -204,7 +204,6 @@ SHARED_NAMES = {
     "Bools": "the array type, of the maths and of the index",
     "Floats": "the array type; types may not import core",
     "Ints": "the array type; types may not import core",
-    "one_line": "a text on one line, for a prompt and for the screen",
 }
 
 # ------------------------------------------------------------------------------- reading imports

@@ -18,7 +18,7 @@ from seasoned.errors import InputError
 from seasoned.lab.analysis.arm_comparison import Claim, TaskClaim, compare_with_reference
 from seasoned.lab.analysis.findings import analyze, arm_role
 from seasoned.lab.analysis.measures import run_mean
-from seasoned.lab.analysis.phrases import claim_sentence, interval_phrase, mean_text, number_text
+from seasoned.lab.analysis.result_text import claim_sentence, interval_phrase, mean_text, number_text
 from seasoned.lab.report.html_page import render_page
 from seasoned.lab.report.report import write_report
 from seasoned.lab.results.run_results import ExperimentResults, RunResult, load_results, run_folder, write_lab_file

@@ -1,7 +1,7 @@
 """Episode loops, runs and their records, cascades, and an agent that plans, reasons and acts."""
 
 from seasoned.agents.baselines.uniform_reader import UniformReader
-from seasoned.agents.cascade.decided_by import CascadePlay
+from seasoned.agents.cascade.attribution import CascadePlay
 from seasoned.agents.cascade.distillation import DistillationBudget, DistillationResult, distill
 from seasoned.agents.loop.arm import Arm, InformedReader, Learn, Play, PromptMemory
 from seasoned.agents.loop.episode import episode_seed, play_episode

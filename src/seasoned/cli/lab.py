@@ -19,7 +19,7 @@ from seasoned.cli.params import example
 from seasoned.errors import InputError, SeasonedError
 from seasoned.lab.analysis.experiment_comparison import compare_experiments
 from seasoned.lab.analysis.findings import AuditedArms
-from seasoned.lab.analysis.phrases import WIDTH, plural
+from seasoned.lab.analysis.result_text import WIDTH, plural
 from seasoned.lab.report.report import write_report
 from seasoned.lab.results.run_results import ExperimentResults, load_results, planned_episodes
 from seasoned.lab.runner.experiment import Experiment

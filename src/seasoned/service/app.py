@@ -17,8 +17,7 @@ from seasoned.service.auth import LOOPBACK_HOSTS, AuthMiddleware, check_token, l
 from seasoned.service.json_documents import parse_json_body
 from seasoned.service.memory_pool import MemoryPool
 from seasoned.service.responses import JsonResponse, error_response, internal_error_response
-from seasoned.service.route import Route, ServiceRequest
-from seasoned.service.routes import ROUTES
+from seasoned.service.routes import ROUTES, Route, ServiceRequest
 
 if TYPE_CHECKING:
     from fastapi import FastAPI

@@ -9,7 +9,7 @@ import pytest
 from seasoned import JitRL, Memory
 from seasoned.agents import Arm, InformedReader, RunRecord, StepLog, play_run
 from seasoned.agents.baselines import BySearch, PastSuccesses
-from seasoned.agents.cascade.decided_by import CascadePlay
+from seasoned.agents.cascade.attribution import CascadePlay
 from seasoned.agents.cascade.distillation import DistillationBudget, distill
 from seasoned.agents.react import Agent
 from seasoned.envs import ContextualBandit

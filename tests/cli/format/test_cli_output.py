@@ -10,7 +10,7 @@ import pytest
 from click.testing import CliRunner
 
 from seasoned.cli.format.output import Table, echo_hint, json_option, present
-from seasoned.cli.format.values import full_id
+from seasoned.cli.format.value_text import full_id
 from seasoned.errors import InputError
 
 

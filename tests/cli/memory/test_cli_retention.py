@@ -13,7 +13,7 @@ import pytest
 from click.testing import CliRunner
 
 from seasoned import Budget, Episode, Memory, Selection, Step
-from seasoned.cli.format.values import size_bytes
+from seasoned.cli.format.value_text import size_bytes
 from seasoned.cli.main import cli
 from seasoned.errors import InputError
 

@@ -7,7 +7,7 @@ from collections.abc import Callable, Sequence
 from dataclasses import fields, replace
 from typing import Any, Literal, cast
 
-from seasoned.agents.cascade.decided_by import decision_notes
+from seasoned.agents.cascade.attribution import decision_notes
 from seasoned.agents.loop.arm import Arm
 from seasoned.agents.loop.episode import episode_seed
 from seasoned.agents.loop.step_log import AnnotatedLog, StepLog

@@ -19,10 +19,10 @@ __all__ = [
     "echo_table",
     "echo_text",
     "json_option",
-    "one_line",
     "paragraph",
     "present",
     "printable",
+    "printable_line",
     "wants_json",
 ]
 
@@ -120,11 +120,11 @@ def printable(text: str) -> str:
     return "".join(c if c.isprintable() or c == "\n" else c.encode("unicode_escape").decode() for c in text)
 
 
-def one_line(text: str, limit_chars: int = PIPE_WIDTH) -> str:
+def printable_line(text: str, limit_chars: int = PIPE_WIDTH) -> str:
     r"""Return the text on one line of at most `limit_chars` characters.
 
     Example:
-        >>> one_line("page:cart\n  total:12", 15)
+        >>> printable_line("page:cart\n  total:12", 15)
         'page:cart to...'
     """
     line = printable(" ".join(text[: 4 * limit_chars].split()))
@@ -140,13 +140,15 @@ def echo_fields(fields: Mapping[str, Any]) -> None:
     """Print names and values, one pair a line."""
     width = max(map(len, fields))
     for name, value in fields.items():
-        click.echo(f"{name.replace('_', ' '):<{width}}  {'-' if value is None else one_line(str(value), FIELD_WIDTH)}")
+        click.echo(
+            f"{name.replace('_', ' '):<{width}}  {'-' if value is None else printable_line(str(value), FIELD_WIDTH)}"
+        )
 
 
 def echo_table(table: Table) -> None:
     """Print a table: drawn to the width of a terminal; in a pipe as aligned plain text, uncut."""
     columns, right = table.columns, table.right
-    rows = [[one_line(cell, FIELD_WIDTH) for cell in row] for row in table.rows]
+    rows = [[printable_line(cell, FIELD_WIDTH) for cell in row] for row in table.rows]
     if sys.stdout.isatty():
         _draw(columns, rows, right)
         return

@@ -16,7 +16,7 @@ from rich.table import Table
 from rich.text import Text
 
 from seasoned.agents.runs.curve_comparison import CurveComparison
-from seasoned.cli.format.values import span_text
+from seasoned.cli.format.value_text import span_text
 from seasoned.core import Interval, mean_interval
 from seasoned.errors import MissingExtraError
 from seasoned.protocols import Usage

@@ -10,7 +10,7 @@ import click
 
 from seasoned.checks import suggest
 from seasoned.cli.format.output import json_option
-from seasoned.cli.format.values import full_id
+from seasoned.cli.format.value_text import full_id
 from seasoned.cli.params import example, namespace_option
 from seasoned.errors import InputError, NotFoundError, ReadOnlyStoreError, UnknownNameError, excerpt
 from seasoned.memory import Memory

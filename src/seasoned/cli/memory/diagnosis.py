@@ -10,8 +10,8 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from seasoned.cli.format.output import PIPE_WIDTH, Table, one_line, paragraph, present
-from seasoned.cli.format.values import interval_text, number, rounded
+from seasoned.cli.format.output import PIPE_WIDTH, Table, paragraph, present, printable_line
+from seasoned.cli.format.value_text import interval_text, number, rounded
 from seasoned.cli.memory.access import memory_command, read_memory
 from seasoned.cli.params import policy_option, seed_option
 from seasoned.errors import InputError, counted, excerpt
@@ -196,7 +196,7 @@ def drift(path: str, recent: int | None, min_episodes: int, seed: int, namespace
         if task.difference is not None:
             change = f"{rounded(task.difference.mean, '+.4g')} {interval_text(task.difference)}"
             lines += [
-                one_line(task.task, PIPE_WIDTH - 1),
+                printable_line(task.task, PIPE_WIDTH - 1),
                 f"  older   {_mean(task.older)} in {counted(task.n_older, 'episode')}",
                 f"  recent  {_mean(task.recent)} in {counted(task.n_recent, 'episode')}",
                 f"  {task.verdict}: {change}, adjusted p = {task.adjusted:.2g}\n",
@@ -282,12 +282,12 @@ def _audit_parts(audit: FlipAudit, n_listed: int) -> list[Any]:
 
 def _flip_text(flip: Flip) -> str:
     taken = {"memory": "memory's action", "base": "the model's action"}.get(
-        flip.took, repr(one_line(flip.taken_action, 40))
+        flip.took, repr(printable_line(flip.taken_action, 40))
     )
     return (
-        f"\n{one_line(flip.episode_id, 60)} step {flip.step}: taken was {taken}\n"
-        f"  model's   {one_line(flip.base_action, 66)}\n"
-        f"  memory's  {one_line(flip.memory_action, 66)}\n"
+        f"\n{printable_line(flip.episode_id, 60)} step {flip.step}: taken was {taken}\n"
+        f"  model's   {printable_line(flip.base_action, 66)}\n"
+        f"  memory's  {printable_line(flip.memory_action, 66)}\n"
         f"  {counted(flip.n_neighbors, 'neighbour')}, A {flip.advantage:+.3f}, KL {flip.kl_nats:.3f} nats, "
         f"return {number(flip.return_)}"
     )

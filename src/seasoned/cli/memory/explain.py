@@ -10,7 +10,7 @@ from typing import Literal
 import click
 
 from seasoned.cli.format.json_records import decision_record
-from seasoned.cli.format.output import one_line, present
+from seasoned.cli.format.output import present, printable_line
 from seasoned.cli.memory.access import find_episode, memory_command, read_memory, state_text
 from seasoned.cli.params import policy_option, seed_option
 from seasoned.errors import InputError, NotFoundError, counted, excerpt
@@ -128,7 +128,7 @@ def _origin(explanation: _Explanation, searched: bool) -> str:
         lines = [f"episode   step {explanation.step} of {len(episode.steps)} in episode {episode.id}"]
         if searched:
             lines.append("          where memory would shift the policy most")
-        lines.append(f"task      {one_line(episode.task, _TASK_CHARS)}")
+        lines.append(f"task      {printable_line(episode.task, _TASK_CHARS)}")
         lines.append("          decided with today's memory, which includes this episode")
     prior = {
         "given": "the candidates on the command line",

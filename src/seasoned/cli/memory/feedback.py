@@ -11,8 +11,8 @@ from typing import Any
 import click
 
 from seasoned.checks import check_text
-from seasoned.cli.format.output import Table, one_line, present
-from seasoned.cli.format.values import full_id, listed, number, time_text
+from seasoned.cli.format.output import Table, present, printable_line
+from seasoned.cli.format.value_text import full_id, listed, number, time_text
 from seasoned.cli.memory.access import find_episode, memory_command, open_writable, read_memory, state_text
 from seasoned.cli.params import SignedNumber
 from seasoned.errors import InputError, NotFoundError, counted, excerpt
@@ -252,15 +252,15 @@ def notes(path: str, episode_id: str | None, kind: str | None, quarantined: bool
             record.episode_id,
             "-" if record.step is None else str(record.step),
             what,
-            one_line(record.source, 20),
-            one_line(record.author or "-", 20),
+            printable_line(record.source, 20),
+            printable_line(record.author or "-", 20),
             time_text(record.created_at),
-            one_line(body),
+            printable_line(body),
             id_,
         ]
         for record, what, body, id_ in sorted(lines, key=lambda line: line[0].created_at)
     ]
-    others = f" of kind {one_line(str(kind), 40)}; there are: {listed(sorted(kinds))}" if kinds else ""
+    others = f" of kind {printable_line(str(kind), 40)}; there are: {listed(sorted(kinds))}" if kinds else ""
     columns = ["episode", "step", "kind", "source", "author", "time", "body", "note"]
     present(
         {"notes": list(map(dataclasses.asdict, found)), "rewards": list(map(dataclasses.asdict, rewards))},
@@ -321,7 +321,7 @@ def sources(path: str, namespace: str | None) -> None:
     """
     found = read_memory(path, namespace, lambda memory: memory.sources())
     rows = [
-        [one_line(name, 40), str(one.events), number(one.total), ", ".join(map(number, one.factors))]
+        [printable_line(name, 40), str(one.events), number(one.total), ", ".join(map(number, one.factors))]
         for name, one in found.items()
     ]
     columns = ["source", "events", "total", "factor"]

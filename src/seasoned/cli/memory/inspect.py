@@ -9,8 +9,8 @@ from typing import Any
 import click
 
 from seasoned.cli.format.json_records import episode_detail, episode_summary, neighbor_record
-from seasoned.cli.format.output import Table, one_line, present
-from seasoned.cli.format.values import encoder_text, number
+from seasoned.cli.format.output import Table, present, printable_line
+from seasoned.cli.format.value_text import encoder_text, number
 from seasoned.cli.memory.access import find_episode, memory_command, no_match, read_memory, state_text
 from seasoned.errors import counted
 from seasoned.memory import Memory
@@ -43,7 +43,8 @@ def namespaces(path: str) -> None:
     present(
         {"namespaces": [{"namespace": name, "encoder": encoder} for name, encoder in encoders.items()]},
         Table(
-            ["namespace", "encoder"], [[one_line(name), encoder_text(encoder)] for name, encoder in encoders.items()]
+            ["namespace", "encoder"],
+            [[printable_line(name), encoder_text(encoder)] for name, encoder in encoders.items()],
         ),
     )
 
@@ -69,7 +70,7 @@ def list_(path: str, task: str | None, last: int | None, namespace: str | None) 
     rows = [
         [
             e["id"],
-            one_line(e["task"], 40),
+            printable_line(e["task"], 40),
             "quarantined" if e["quarantined"] else e["ending"],
             str(e["steps"]),
             number(e["total_reward"]),
@@ -101,21 +102,27 @@ def show(path: str, episode_id: str, namespace: str | None) -> None:
         fields["quarantined"] = "yes: search does not find it, and it is no evidence"
     fields |= {name: number(episode[name]) for name in ("reward", "feedback", "total_reward")}
     steps = [
-        [str(s["step"]), one_line(s["action"], 40), number(s["reward"]), number(s["feedback"]), one_line(s["state"])]
+        [
+            str(s["step"]),
+            printable_line(s["action"], 40),
+            number(s["reward"]),
+            number(s["feedback"]),
+            printable_line(s["state"]),
+        ]
         for s in episode["steps"]
     ]
     columns = ["step", "action", "reward", "feedback", "state"]
     parts: list[Any] = [fields, "", Table(columns, steps, right=("step", "reward", "feedback"))]
     if episode["final_state"] is not None:
-        parts.append(f"\nfinal state  {one_line(episode['final_state'])}")
+        parts.append(f"\nfinal state  {printable_line(episode['final_state'])}")
     if episode["events"]:
         events = [
             [
                 str(e["step"]),
                 number(e["reward"]),
                 number(e["weight"]),
-                one_line(e["source"], 20),
-                one_line(e["author"] or "-", 20),
+                printable_line(e["source"], 20),
+                printable_line(e["author"] or "-", 20),
                 _status(e),
                 e["id"],
             ]
@@ -159,10 +166,10 @@ def search(path: str, state: str, k: int, threshold: float, gamma: float | None,
         [
             format(n["similarity"], ".3f"),
             number(n["return"]),
-            one_line(n["action"], 40),
+            printable_line(n["action"], 40),
             n["episode_id"],
             str(n["step"]),
-            one_line(n["state"]),
+            printable_line(n["state"]),
         ]
         for n in document["neighbors"]
     ]
@@ -181,10 +188,12 @@ def verify(path: str, namespace: str | None) -> None:
     names = list(Memory.namespaces(path)) if namespace is None else [namespace]
     found = [read_memory(path, name, lambda memory: memory.verify(), needs_encoder=True) for name in names]
     columns = ["namespace", "episodes", "steps", "states", "feedback"]
-    rows = [[one_line(v.namespace, 40), str(v.episodes), str(v.steps), str(v.states), str(v.feedback)] for v in found]
+    rows = [
+        [printable_line(v.namespace, 40), str(v.episodes), str(v.steps), str(v.states), str(v.feedback)] for v in found
+    ]
     present(
         {"namespaces": [dataclasses.asdict(one) for one in found]},
         Table(columns, rows, right=columns[1:]),
-        *(f"{v.hash}  {one_line(v.namespace, 40)}" for v in found),
+        *(f"{v.hash}  {printable_line(v.namespace, 40)}" for v in found),
         "the memory is whole" if found else "there are no namespaces",
     )

@@ -14,7 +14,7 @@ import click
 
 from seasoned.cli.format.output import present, printable
 from seasoned.cli.format.run_display import usage_text
-from seasoned.cli.format.values import number
+from seasoned.cli.format.value_text import number
 from seasoned.cli.memory.access import find_episode, memory_command, open_writable
 from seasoned.cli.params import model_option, model_settings, server_options
 from seasoned.errors import ModelAnswerError, counted

@@ -10,8 +10,8 @@ from typing import Any
 
 import click
 
-from seasoned.cli.format.output import Table, echo_hint, json_option, one_line, present
-from seasoned.cli.format.values import listed
+from seasoned.cli.format.output import Table, echo_hint, json_option, present, printable_line
+from seasoned.cli.format.value_text import listed
 from seasoned.cli.memory.access import memory_command
 from seasoned.cli.params import example, overwrite_option
 from seasoned.errors import InputError, excerpt
@@ -75,7 +75,9 @@ def _present_copy(copy: Any) -> None:
 
 def _hashes(hashes: Mapping[str, str | None]) -> Table:
     unknown = "(the encoder is unknown here: only SQLite checked it)"
-    return Table(["namespace", "hash"], [[one_line(name, 40), hash_ or unknown] for name, hash_ in hashes.items()])
+    return Table(
+        ["namespace", "hash"], [[printable_line(name, 40), hash_ or unknown] for name, hash_ in hashes.items()]
+    )
 
 
 # ---------------------------------------------------------------------------------------------- diff
@@ -122,7 +124,7 @@ def _differences(name: str, found: Any) -> list[str | Table]:
             if ids:
                 parts.append(f"{name}: {len(ids)} {kind} {where}: {listed(ids, _LISTED)}")
         if one.changed:
-            rows = [[one_line(c.id, 40), c.field, c.a, c.b] for c in one.changed[:_LISTED]]
+            rows = [[printable_line(c.id, 40), c.field, c.a, c.b] for c in one.changed[:_LISTED]]
             parts += [f"{name}: {len(one.changed)} {kind} with other content", Table(["id", "field", "a", "b"], rows)]
         if one.reordered:
             parts.append(f"{name}: the {kind} in both are in another order")
@@ -150,7 +152,8 @@ def merge(target: str, sources: tuple[str, ...], namespace: str | None) -> None:
     merged = merge(target, *sources, namespace=namespace)
     columns = ["namespace", "episodes", "feedback", "quarantines", "notes", "changed"]
     rows = [
-        [one_line(one.namespace, 40), *(str(getattr(one, name)) for name in columns[1:])] for one in merged.namespaces
+        [printable_line(one.namespace, 40), *(str(getattr(one, name)) for name in columns[1:])]
+        for one in merged.namespaces
     ]
     present(merged, Table(columns, rows, right=columns[1:]))
 

@@ -8,8 +8,8 @@ from typing import Any
 
 import click
 
-from seasoned.cli.format.output import Table, echo_hint, echo_table, echo_text, one_line, present
-from seasoned.cli.format.values import age_s, full_id, listed, size_bytes, time_s, time_text
+from seasoned.cli.format.output import Table, echo_hint, echo_table, echo_text, present, printable_line
+from seasoned.cli.format.value_text import age_s, full_id, listed, size_bytes, time_s, time_text
 from seasoned.cli.memory.access import find_episode, memory_command, no_match, open_writable, read_memory
 from seasoned.errors import InputError, StoreError, counted
 from seasoned.memory import Budget, Copy, Erasure, Memory, Pruning, Quarantine, Selection
@@ -207,7 +207,7 @@ def quarantines(path: str, namespace: str | None) -> None:
             str(n_episodes),
             str(n_events),
             ", ".join(f"{name} {_value_text(value)}" for name, value in one.selection.record().items()),
-            one_line(one.reason),
+            printable_line(one.reason),
         ]
         for one, (n_episodes, n_events) in found
     ]
@@ -216,7 +216,7 @@ def quarantines(path: str, namespace: str | None) -> None:
 
 
 def _value_text(value: Any) -> str:
-    return one_line(time_text(value) if isinstance(value, float) else str(value), 40)
+    return printable_line(time_text(value) if isinstance(value, float) else str(value), 40)
 
 
 @memory_command("seasoned memory release agent.db 0c9d5f6e2b7a4c0f8f1d3a5b7c9e1f20")
@@ -292,13 +292,13 @@ def _other_places(copies: tuple[Copy, ...], others: list[str]) -> list[str | Tab
     """Return the places that may still hold the erased data."""
     parts: list[str | Table] = [""]
     if copies:
-        rows = [[one.kind, time_text(one.created_at), one_line(one.path, 1000)] for one in copies]
+        rows = [[one.kind, time_text(one.created_at), printable_line(one.path, 1000)] for one in copies]
         parts += ["these copies were made while the data was stored, and may still hold it:"]
         parts += [Table(["copy", "made", "path"], rows)]
     else:
         parts.append("no export or backup on record may still hold it")
     if others:
-        parts.append(f"other namespaces are unchanged: {', '.join(one_line(name, 40) for name in others)}")
+        parts.append(f"other namespaces are unchanged: {', '.join(printable_line(name, 40) for name in others)}")
     parts.append(
         "not reached either: exports to stdout, copies made by other programs, the model's answers in a run's cache "
         "(answers.db, or its --cache), logs, snapshots of the disk"

@@ -10,7 +10,7 @@ from seasoned.core.statistics import holm
 from seasoned.errors import InputError
 from seasoned.lab.analysis.arm_comparison import gain_verdict, paired_scores, sign_flip_p_value
 from seasoned.lab.analysis.measures import RunMean, run_mean
-from seasoned.lab.analysis.phrases import WIDTH, interval_phrase, mean_text, plural, wrap_lines
+from seasoned.lab.analysis.result_text import WIDTH, interval_phrase, mean_text, plural, wrap_lines
 from seasoned.lab.results.run_results import ExperimentResults
 
 __all__ = ["ArmChange", "ExperimentComparison", "compare_experiments"]

@@ -10,7 +10,7 @@ from dataclasses import dataclass, field
 from typing import Any, cast
 
 from seasoned.agents import Arm, EpisodeResult, play_episode
-from seasoned.agents.cascade.decided_by import CascadePlay
+from seasoned.agents.cascade.attribution import CascadePlay
 from seasoned.agents.loop.step_log import AnnotatedLog, EpisodeLog
 from seasoned.agents.react.prompt_evidence import example_arm
 from seasoned.checks import check_one_of, check_whole

@@ -7,7 +7,7 @@ import tempfile
 import time
 from pathlib import Path
 
-from seasoned.lab.forks.handover import Handover, open_fork
+from seasoned.lab.forks.promotion_plan import PromotionPlan, open_fork
 from seasoned.lab.forks.snapshots import Snapshot, added_lines, carry_lines, exported_lines, snapshot_of
 from seasoned.memory import Memory
 from seasoned.memory.maintenance.backup import backup, restore
@@ -27,7 +27,7 @@ def fork_file(
     return _snapshots(candidate, encoder)
 
 
-def promote_file(handover: Handover) -> tuple[str, int]:
+def promote_file(plan: PromotionPlan) -> tuple[str, int]:
     """Replace the live file's content by the candidate's, with the live file's additions since the fork.
 
     Returns:
@@ -36,8 +36,8 @@ def promote_file(handover: Handover) -> tuple[str, int]:
     Raises:
         StoreBusyError: another connection has the live file open.
     """
-    live, candidate, encoder = handover.live, handover.candidate, handover.encoder
-    retired = f"{live}.retired-{handover.id}"
+    live, candidate, encoder = plan.live, plan.candidate, plan.encoder
+    retired = f"{live}.retired-{plan.id}"
     n_carried = 0
     with (
         exclusive_file(Path(live)) as file,
@@ -50,15 +50,15 @@ def promote_file(handover: Handover) -> tuple[str, int]:
             new = Path(folder) / "new.db"
             restore(candidate, new, encoder=encoder)  # records no copy, since this file is removed below
             for name in Memory.namespaces(retired):
-                n_carried += _carry(retired, new, candidate, name, handover.base.get(name), encoder)
+                n_carried += _carry(retired, new, candidate, name, plan.base.get(name), encoder)
             single_file(new)
             before, after = _snapshots(retired, encoder), _snapshots(new, encoder)
         except BaseException:
             Path(retired).unlink()  # nothing was replaced
             raise
-        handover.intend((retired, handover.namespace), before, after)
+        plan.record_intention((retired, plan.namespace), before, after)
         replace_content(file, new)
-    handover.end()
+    plan.record_end()
     return retired, n_carried
 
 

@@ -20,9 +20,9 @@ from seasoned.checks import check_number, check_text
 from seasoned.core import Interval, mean_interval
 from seasoned.errors import InputError, excerpt
 from seasoned.lab.forks.file_forks import fork_file, promote_file
-from seasoned.lab.forks.handover import Handover, encoder_identity, open_fork
 from seasoned.lab.forks.namespace_forks import carry_late, fork_namespace, promote_namespace
 from seasoned.lab.forks.promotion_journal import PromotionJournal
+from seasoned.lab.forks.promotion_plan import PromotionPlan, encoder_identity, open_fork
 from seasoned.lab.forks.snapshots import Snapshot, contains, exported_lines, snapshot_of
 from seasoned.memory import Memory
 from seasoned.memory.stores.atomic_file import check_path
@@ -283,7 +283,9 @@ def _replace(
 ) -> tuple[str, int]:
     id_ = f"{time.strftime('%Y%m%dT%H%M%SZ', time.gmtime())}-{uuid.uuid4().hex[:8]}"
 
-    def intend(retired: tuple[str, str], before: Mapping[str, Snapshot], after: Mapping[str, Snapshot]) -> None:
+    def record_intention(
+        retired: tuple[str, str], before: Mapping[str, Snapshot], after: Mapping[str, Snapshot]
+    ) -> None:
         journal.write(
             {
                 "id": id_,
@@ -300,18 +302,18 @@ def _replace(
             }
         )
 
-    handover = Handover(
+    plan = PromotionPlan(
         fork.live,
         fork.namespace,
         fork.candidate,
         fork.candidate_namespace,
         fork.base,
         id_,
-        intend,
+        record_intention,
         _end_of(journal, fork.live, id_),
         encoder,
     )
-    return promote_namespace(handover) if not is_file(fork.live) else promote_file(handover)
+    return promote_namespace(plan) if not is_file(fork.live) else promote_file(plan)
 
 
 def _end_of(journal: PromotionJournal, live: str, id_: str) -> Callable[[], None]:

@@ -6,7 +6,7 @@ import time
 from collections.abc import Callable
 
 from seasoned.errors import StoreError
-from seasoned.lab.forks.handover import Handover, open_fork
+from seasoned.lab.forks.promotion_plan import PromotionPlan, open_fork
 from seasoned.lab.forks.snapshots import Snapshot, added_lines, carry_lines, carry_rest, exported_lines, snapshot_of
 from seasoned.memory import Memory
 from seasoned.memory.maintenance.replacement import add_copies, rename_namespaces
@@ -30,7 +30,7 @@ def fork_namespace(memory: Memory, url: str, name: str) -> Snapshot:
     return base
 
 
-def promote_namespace(handover: Handover) -> tuple[str, int]:
+def promote_namespace(plan: PromotionPlan) -> tuple[str, int]:
     """Rename the live namespace, give the candidate its name, and carry the live namespace's additions since the fork.
 
     Episodes that arrive during the promotion are in the replaced namespace. `carry_late` carries them after the names
@@ -39,22 +39,22 @@ def promote_namespace(handover: Handover) -> tuple[str, int]:
     Returns:
         The replaced namespace's new name, and the number of carried episodes.
     """
-    live, namespace, candidate_namespace = handover.live, handover.namespace, handover.candidate_namespace
-    encoder = handover.encoder
-    retired = f"{namespace}~retired-{handover.id}"
+    live, namespace, candidate_namespace = plan.live, plan.namespace, plan.candidate_namespace
+    encoder = plan.encoder
+    retired = f"{namespace}~retired-{plan.id}"
     with (
         open_fork(live, namespace, encoder, read_only=False) as old,
         open_fork(live, candidate_namespace, encoder, read_only=False) as new,
     ):
         lines = exported_lines(old)  # one export: `carry_late` carries later additions
-        n_carried = carry_lines(new, added_lines(old, handover.base[namespace], lines))
+        n_carried = carry_lines(new, added_lines(old, plan.base[namespace], lines))
         new.verify()
         before, after = snapshot_of(lines), snapshot_of(exported_lines(new))
         _carry_copies(old, live, candidate_namespace, but=candidate_namespace)
     _record_copy(live, candidate_namespace, retired)
-    handover.intend((live, retired), {namespace: before}, {namespace: after})
+    plan.record_intention((live, retired), {namespace: before}, {namespace: after})
     rename_namespaces(live, {namespace: retired, candidate_namespace: namespace})
-    n_late = carry_late(live, namespace, retired, candidate_namespace, before, handover.end, encoder)
+    n_late = carry_late(live, namespace, retired, candidate_namespace, before, plan.record_end, encoder)
     return retired, n_carried + n_late
 
 

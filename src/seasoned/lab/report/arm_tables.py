@@ -7,7 +7,7 @@ from html import escape
 
 from seasoned.lab.analysis.findings import ArmRow, Findings, TaskFindings, arm_role
 from seasoned.lab.analysis.measures import MEASURES
-from seasoned.lab.analysis.phrases import MARKS
+from seasoned.lab.analysis.result_text import MARKS
 from seasoned.lab.report.html_parts import FEWER_EPISODES, html_table, mean_cell, row_head, section_heading
 from seasoned.lab.results.unusable_answers import ASKS
 

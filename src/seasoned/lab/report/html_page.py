@@ -10,7 +10,7 @@ from pathlib import Path
 
 from seasoned.lab.analysis.arm_comparison import Claim
 from seasoned.lab.analysis.findings import Findings, TaskFindings, arm_role
-from seasoned.lab.analysis.phrases import (
+from seasoned.lab.analysis.result_text import (
     changed_code_sentence,
     claim_sentence,
     mean_text,

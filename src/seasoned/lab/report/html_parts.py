@@ -6,7 +6,7 @@ from collections.abc import Iterable, Sequence
 from html import escape
 
 from seasoned.lab.analysis.measures import RunMean
-from seasoned.lab.analysis.phrases import interval_phrase, mean_text, number_text
+from seasoned.lab.analysis.result_text import interval_phrase, mean_text, number_text
 
 __all__ = [
     "FEWER_EPISODES",
@@ -120,7 +120,7 @@ def interval_bar(name: str, mean: RunMean, low: float, high: float, kind: str) -
         name: of the arm, for screen readers.
         mean: its gain.
         low, high: ends of the scale.
-        kind: the kind of its verdict; see `seasoned.lab.analysis.phrases.verdict_badge`.
+        kind: the kind of its verdict; see `seasoned.lab.analysis.result_text.verdict_badge`.
     """
 
     def x(value: float) -> str:

@@ -9,7 +9,7 @@ from typing import Any
 
 from seasoned.lab.analysis.findings import ArmRow, Findings, TaskFindings, arm_role
 from seasoned.lab.analysis.measures import RunMean
-from seasoned.lab.analysis.phrases import interval_phrase, mean_text
+from seasoned.lab.analysis.result_text import interval_phrase, mean_text
 from seasoned.registry import load_extra
 
 __all__ = ["draw_pictures"]

@@ -9,7 +9,7 @@ from pathlib import Path
 
 from seasoned.errors import InputError, MissingExtraError
 from seasoned.lab.analysis.findings import AuditedArms, Findings, analyze, arm_role
-from seasoned.lab.analysis.phrases import (
+from seasoned.lab.analysis.result_text import (
     WIDTH,
     changed_code_sentence,
     claim_sentence,

@@ -11,7 +11,7 @@ from typing import Any
 from seasoned.lab.analysis.arm_comparison import PairwiseComparison
 from seasoned.lab.analysis.arm_flips import FlipGroup
 from seasoned.lab.analysis.findings import Findings, arm_role
-from seasoned.lab.analysis.phrases import interval_phrase, mean_text, plural
+from seasoned.lab.analysis.result_text import interval_phrase, mean_text, plural
 from seasoned.lab.report.html_parts import FEWER_EPISODES, html_table, mean_cell, row_head, section_heading
 from seasoned.lab.runner.sessions import early_end_sentence
 

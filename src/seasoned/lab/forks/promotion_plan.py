@@ -1,4 +1,4 @@
-"""Handover of a live memory's place to a candidate, and access to both."""
+"""Plan of a promotion, and access to the live memory and the candidate."""
 
 from __future__ import annotations
 
@@ -14,19 +14,19 @@ from seasoned.memory.stores.registry import display_path
 from seasoned.memory.transfer.merge import encoder_of
 from seasoned.protocols import StateEncoder
 
-__all__ = ["Handover", "encoder_identity", "open_fork"]
+__all__ = ["PromotionPlan", "encoder_identity", "open_fork"]
 
 
 @dataclass(frozen=True, slots=True)
-class Handover:
-    """A candidate that takes the place of a live memory.
+class PromotionPlan:
+    """One promotion: a candidate takes the place of a live memory.
 
     Args:
         live, namespace, candidate, candidate_namespace, base: as in `seasoned.lab.forks.fork.Fork`.
         id: part of the name of the replaced memory.
-        intend: called before the handover, with the replaced memory's future path and namespace, the live memory's
-            snapshots and its future snapshots, by namespace.
-        end: called when the handover is complete.
+        record_intention: called before the replacement, with the replaced memory's future path and namespace, the live
+            memory's snapshots and its future snapshots, by namespace.
+        record_end: called when the promotion is complete.
         encoder: for namespaces whose encoder is not built in.
     """
 
@@ -36,8 +36,8 @@ class Handover:
     candidate_namespace: str
     base: Mapping[str, Snapshot]
     id: str
-    intend: Callable[[tuple[str, str], Mapping[str, Snapshot], Mapping[str, Snapshot]], None]
-    end: Callable[[], None]
+    record_intention: Callable[[tuple[str, str], Mapping[str, Snapshot], Mapping[str, Snapshot]], None]
+    record_end: Callable[[], None]
     encoder: StateEncoder | None
 
 

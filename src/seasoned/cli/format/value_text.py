@@ -1,4 +1,4 @@
-"""Numbers, times, sizes, identifiers and encoders as people write and read them."""
+"""Numbers, times, sizes, identifiers and encoders as text, written and parsed."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from datetime import UTC, datetime
 from itertools import islice
 from typing import TYPE_CHECKING
 
-from seasoned.cli.format.output import one_line
+from seasoned.cli.format.output import printable_line
 from seasoned.errors import InputError, excerpt
 from seasoned.states.encoder_names import ENCODERS
 
@@ -171,7 +171,7 @@ def listed(names: Sequence[str], limit: int = 10) -> str:
         'a, b and 1 more'
     """
     more = f" and {len(names) - limit} more" if len(names) > limit else ""
-    return ", ".join(one_line(name, 40) for name in islice(names, limit)) + more
+    return ", ".join(printable_line(name, 40) for name in islice(names, limit)) + more
 
 
 def full_id(thing: str, prefix: str, ids: Collection[str]) -> str | None:
@@ -211,7 +211,7 @@ def encoder_text(identity: str) -> str:
         80
     """
     name = _ENCODER_NAMES.get(identity)
-    short = one_line(identity)
+    short = printable_line(identity)
     if name is None:
         return short
     return f"{identity} ({name})" if short == identity else name

@@ -9,7 +9,7 @@ import pytest
 
 from seasoned.agents import EpisodeResult
 from seasoned.lab.analysis.findings import analyze
-from seasoned.lab.analysis.phrases import worst_case_sentence
+from seasoned.lab.analysis.result_text import worst_case_sentence
 from seasoned.lab.report.html_page import render_page
 from seasoned.lab.report.sections import wins_section
 from seasoned.lab.results.run_results import ExperimentResults, RunResult
