@@ -7,9 +7,10 @@ from collections.abc import Iterator
 from typing import Any
 
 from seasoned.errors import InputError
-from seasoned.integrations.conversation import AgentTurn, InputMessage, episode_of
+from seasoned.integrations.conversation import AgentTurn, InputMessage, content_id, ending_of, episode_of
 from seasoned.integrations.json_input import Document, ReadEpisode
 from seasoned.integrations.json_shapes import (
+    CORRECT,
     call_text,
     content_text,
     describe_value,
@@ -21,12 +22,10 @@ from seasoned.integrations.json_shapes import (
     text_key,
     unix_time,
 )
-from seasoned.integrations.openai_chat import content_id, ending_of
 
 __all__ = ["read_atif", "trajectories"]
 
 _VERSION = re.compile(r"ATIF-v1\.\d{1,4}")
-_CORRECT = "Correct or remove it."
 
 
 def read_atif(document: Document) -> Iterator[ReadEpisode]:
@@ -130,7 +129,7 @@ def _reward(extra: dict[str, Any]) -> float | None:
 def _items(step: dict[str, Any], calls: dict[str, str]) -> Iterator[InputMessage | AgentTurn]:
     source = step.get("source")
     if source not in ("system", "user", "agent"):
-        raise InputError(f"source {describe_value(source)}", "the source must be system, user or agent", _CORRECT)
+        raise InputError(f"source {describe_value(source)}", "the source must be system, user or agent", CORRECT)
     message = content_text(f"the message of {source}", step.get("message"))
     results = optional_list("results", optional_record("observation", step.get("observation")).get("results"))
     if source == "agent":

@@ -2,16 +2,22 @@
 
 from __future__ import annotations
 
+import hashlib
 import math
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
+from typing import Any, get_args
 
+from seasoned.canonical_json import canonical_json
 from seasoned.errors import InputError
+from seasoned.integrations.json_shapes import CORRECT, describe_value
 from seasoned.types import Ending, Episode, Step
 
-__all__ = ["MAX_TASK_CHARS", "AgentTurn", "InputMessage", "episode_of"]
+__all__ = ["MAX_TASK_CHARS", "AgentTurn", "InputMessage", "content_id", "ending_of", "episode_of"]
 
 MAX_TASK_CHARS = 1000
+_CUT_OFF = {"length", "max_tokens"}
+_ABORTED = {"content_filter", "error"}
 _INSTRUCTIONS = {"system", "developer"}
 
 
@@ -150,3 +156,31 @@ def _refuse_nul(episode: Episode) -> None:
     texts += [text for step in episode.steps for text in (step.state, step.action)]
     if any("\0" in text for text in texts if text is not None):
         raise InputError("a NUL character", "a text of a memory cannot contain it", "Remove it at the source.")
+
+
+def content_id(kind: str, value: object) -> str:
+    """Return an id computed from the content, for a source without an id."""
+    return f"{kind}:{hashlib.sha256(canonical_json(value).encode()).hexdigest()[:32]}"
+
+
+def ending_of(fields: dict[str, Any]) -> Ending:
+    """Return the ending of an episode from `ending`, `error`, `truncated` or `finish_reason`, in this order.
+
+    Raises:
+        InputError: `ending` is none of the three.
+
+    Example:
+        >>> ending_of({"finish_reason": "length"}), ending_of({"error": "timeout"}), ending_of({})
+        ('truncated', 'aborted', 'terminated')
+    """
+    if (ending := fields.get("ending")) is not None:
+        for known in get_args(Ending):
+            if ending == known:
+                return known  # type: ignore[no-any-return]
+        raise InputError(f"ending = {describe_value(ending)}", f"known are {', '.join(get_args(Ending))}", CORRECT)
+    if fields.get("error"):
+        return "aborted"
+    finish = fields.get("finish_reason")
+    if fields.get("truncated") is True or (isinstance(finish, str) and finish in _CUT_OFF):
+        return "truncated"
+    return "aborted" if isinstance(finish, str) and finish in _ABORTED else "terminated"

@@ -9,6 +9,7 @@ from seasoned.errors import InputError
 from seasoned.integrations.conversation import AgentTurn, InputMessage
 from seasoned.integrations.json_input import parse_strict_json
 from seasoned.integrations.json_shapes import (
+    CORRECT,
     call_text,
     content_text,
     describe_value,
@@ -34,7 +35,6 @@ MESSAGE_EVENTS = {
 _OUTPUT = {"gen_ai.choice", "gen_ai.content.completion"}
 DETAILS_EVENT = "gen_ai.client.inference.operation.details"
 _ROLES = {"human": "user", "ai": "assistant", "model": "assistant", "function": "tool"}
-_CORRECT = "Correct or remove it."
 
 
 def has_output(span: Telemetry) -> bool:
@@ -67,7 +67,7 @@ def span_messages(span: Telemetry, calls: dict[str, str]) -> tuple[list[InputMes
         if event["name"] in MESSAGE_EVENTS:
             (after if event["name"] in _OUTPUT else before).extend(_event_items(event, calls))
     if any(isinstance(item, InputMessage) for item in after):
-        raise InputError("an answer of another role", "the role of the model's answer must be assistant", _CORRECT)
+        raise InputError("an answer of another role", "the role of the model's answer must be assistant", CORRECT)
     return before, [item for item in after if isinstance(item, AgentTurn)]
 
 
@@ -85,7 +85,7 @@ def _message(message: object, calls: dict[str, str]) -> Iterator[InputMessage | 
         yield from message_items({**fields, "role": role}, calls)
         return
     if role not in ("system", "developer", "user", "assistant", "tool"):
-        raise InputError(f"role {describe_value(role)}", "this role is unknown", _CORRECT)
+        raise InputError(f"role {describe_value(role)}", "this role is unknown", CORRECT)
     contents: list[object] = []
     actions: list[str] = []
     thought = False

@@ -7,10 +7,11 @@ from typing import Any, Literal
 
 from seasoned.canonical_json import canonical_json
 from seasoned.errors import InputError
-from seasoned.integrations.conversation import MAX_TASK_CHARS, AgentTurn, InputMessage, episode_of
+from seasoned.integrations.conversation import MAX_TASK_CHARS, AgentTurn, InputMessage, ending_of, episode_of
 from seasoned.integrations.genai_messages import DETAILS_EVENT, MESSAGE_EVENTS, has_output, parsed, span_messages
 from seasoned.integrations.json_input import ReadEpisode
 from seasoned.integrations.json_shapes import (
+    CORRECT,
     call_text,
     describe_value,
     optional_list,
@@ -19,7 +20,6 @@ from seasoned.integrations.json_shapes import (
     record,
     result_text,
 )
-from seasoned.integrations.openai_chat import ending_of
 from seasoned.integrations.otlp import Telemetry
 from seasoned.types import Ending
 
@@ -49,7 +49,6 @@ _KINDS: dict[str, SpanKind] = {
 }
 _EVALUATION = "gen_ai.evaluation.result"
 _IGNORED_EVENTS = {"gen_ai.client.operation.exception", "gen_ai.execute_tool.exception"}
-_CORRECT = "Correct or remove it."
 
 
 def kind_of(span: Telemetry) -> SpanKind:
@@ -60,7 +59,7 @@ def kind_of(span: Telemetry) -> SpanKind:
     """
     for event in span["events"]:
         if event["name"] not in MESSAGE_EVENTS and event["name"] not in {DETAILS_EVENT, _EVALUATION} | _IGNORED_EVENTS:
-            raise InputError(f"the event {describe_value(event['name'])}", "this event is unknown", _CORRECT)
+            raise InputError(f"the event {describe_value(event['name'])}", "this event is unknown", CORRECT)
     attributes = span["attributes"]
     operation = attributes.get("gen_ai.operation.name")
     if span["log"]:
@@ -71,7 +70,7 @@ def kind_of(span: Telemetry) -> SpanKind:
         content = {"gen_ai.input.messages", "gen_ai.output.messages"} & attributes.keys()
         return "inference" if content or any(e["name"] in MESSAGE_EVENTS for e in span["events"]) else "other"
     if not isinstance(operation, str) or operation not in _KINDS:
-        raise InputError(f"the operation {describe_value(operation)}", "this operation is unknown", _CORRECT)
+        raise InputError(f"the operation {describe_value(operation)}", "this operation is unknown", CORRECT)
     return _KINDS[operation]
 
 
@@ -98,7 +97,7 @@ def conversation_episode(key: str, spans: Sequence[Telemetry], line: int, evalua
     in_turns = {span["span"] for span in turns or tools}
     leftover = [value for span, value in scores.items() if span not in in_turns]
     if (leftover and total is not None) or len(leftover) > 1:
-        raise InputError("several scores for the whole conversation", "an episode can have one reward", _CORRECT)
+        raise InputError("several scores for the whole conversation", "an episode can have one reward", CORRECT)
     models = [span["attributes"].get(f"gen_ai.{side}.model") for span in ordered for side in ("response", "request")]
     episode, rewarded = episode_of(
         items,
@@ -152,7 +151,7 @@ def _from_inference(
                 raise InputError(
                     f"{len(after)} answers in the span {span['span']}",
                     "a call must have one answer, the one that was used",
-                    _CORRECT,
+                    CORRECT,
                 )
             last = max((i for i, item in enumerate(before) if isinstance(item, AgentTurn)), default=-1)
             trailing = before[last + 1 :]

@@ -11,6 +11,7 @@ from seasoned.errors import InputError, excerpt
 from seasoned.integrations.json_input import parse_strict_json
 
 __all__ = [
+    "CORRECT",
     "call_text",
     "content_text",
     "describe_value",
@@ -39,7 +40,8 @@ _MARKS = {
     "uri": "[file]",
 }
 _TEXTS = {"text": ("text", "content"), "input_text": ("text",), "output_text": ("text",), "refusal": ("refusal",)}
-_CORRECT = "Correct or remove it."
+CORRECT = "Correct or remove it."
+"""The next step of errors about one value of a document."""
 
 
 def describe_value(value: object) -> str:
@@ -50,7 +52,7 @@ def describe_value(value: object) -> str:
 def record(name: str, value: object) -> dict[str, Any]:
     """Return `value` if it is a JSON object. InputError otherwise."""
     if not isinstance(value, dict):
-        raise InputError(f"{name} = {describe_value(value)}", f"{name} must be a JSON object", _CORRECT)
+        raise InputError(f"{name} = {describe_value(value)}", f"{name} must be a JSON object", CORRECT)
     return value
 
 
@@ -64,7 +66,7 @@ def optional_list(name: str, value: object) -> list[Any]:
     if value is None:
         return []
     if not isinstance(value, list):
-        raise InputError(f"{name} = {describe_value(value)}", f"{name} must be a list", _CORRECT)
+        raise InputError(f"{name} = {describe_value(value)}", f"{name} must be a list", CORRECT)
     return value
 
 
@@ -99,13 +101,13 @@ def unix_time(name: str, value: object) -> float | None:
         try:
             when = datetime.fromisoformat(value.strip())
         except ValueError:
-            raise InputError(f"{name} = {excerpt(value, 40)}", f"{name} must be a time in ISO 8601", _CORRECT) from None
+            raise InputError(f"{name} = {excerpt(value, 40)}", f"{name} must be a time in ISO 8601", CORRECT) from None
         return (when if when.tzinfo else when.replace(tzinfo=UTC)).timestamp()
     number = check_number(name, int(value) if isinstance(value, str) else value)
     for unit in (1.0, 1e3, 1e6, 1e9):
         if abs(number / unit) < 1e11:
             return number / unit
-    raise InputError(f"{name} = {number:g}", f"{name} must be a time before the year 5138", _CORRECT)
+    raise InputError(f"{name} = {number:g}", f"{name} must be a time before the year 5138", CORRECT)
 
 
 def content_text(name: str, content: object) -> str:
@@ -130,8 +132,8 @@ def _part_text(name: str, part: object) -> str:
         for key in _TEXTS[kind]:
             if isinstance(text := fields.get(key), str):
                 return text
-        raise InputError(f"a part of type {kind!r} in {name}", f"it needs a text as {_TEXTS[kind][0]!r}", _CORRECT)
-    raise InputError(f"a part of type {describe_value(kind)} in {name}", "this type of part is unknown", _CORRECT)
+        raise InputError(f"a part of type {kind!r} in {name}", f"it needs a text as {_TEXTS[kind][0]!r}", CORRECT)
+    raise InputError(f"a part of type {describe_value(kind)} in {name}", "this type of part is unknown", CORRECT)
 
 
 def call_text(name: object, arguments: object) -> str:

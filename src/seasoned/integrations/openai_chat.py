@@ -2,15 +2,14 @@
 
 from __future__ import annotations
 
-import hashlib
 from collections.abc import Iterator
-from typing import Any, get_args
+from typing import Any
 
-from seasoned.canonical_json import canonical_json
 from seasoned.errors import InputError, excerpt
-from seasoned.integrations.conversation import AgentTurn, InputMessage, episode_of
+from seasoned.integrations.conversation import AgentTurn, InputMessage, content_id, ending_of, episode_of
 from seasoned.integrations.json_input import Document, ReadEpisode
 from seasoned.integrations.json_shapes import (
+    CORRECT,
     call_text,
     content_text,
     describe_value,
@@ -22,13 +21,8 @@ from seasoned.integrations.json_shapes import (
     text_key,
     unix_time,
 )
-from seasoned.types import Ending
 
-__all__ = ["content_id", "ending_of", "message_items", "read_chat"]
-
-_CUT_OFF = {"length", "max_tokens"}
-_ABORTED = {"content_filter", "error"}
-_CORRECT = "Correct or remove it."
+__all__ = ["message_items", "read_chat"]
 
 
 def read_chat(document: Document) -> Iterator[ReadEpisode]:
@@ -110,40 +104,10 @@ def _answer(response: dict[str, Any]) -> dict[str, Any]:
     choices = optional_list("choices", response.get("choices"))
     if len(choices) != 1:
         raise InputError(
-            f"a response with {len(choices)} choices",
-            "a response must have one choice, the one that was used",
-            _CORRECT,
+            f"a response with {len(choices)} choices", "a response must have one choice, the one that was used", CORRECT
         )
     choice = record("a choice", choices[0])
     return {**record("message", choice.get("message")), "finish_reason": choice.get("finish_reason")}
-
-
-def content_id(kind: str, value: object) -> str:
-    """Return an id computed from the content, for a source without an id."""
-    return f"{kind}:{hashlib.sha256(canonical_json(value).encode()).hexdigest()[:32]}"
-
-
-def ending_of(fields: dict[str, Any]) -> Ending:
-    """Return the ending of an episode from `ending`, `error`, `truncated` or `finish_reason`, in this order.
-
-    Raises:
-        InputError: `ending` is none of the three.
-
-    Example:
-        >>> ending_of({"finish_reason": "length"}), ending_of({"error": "timeout"}), ending_of({})
-        ('truncated', 'aborted', 'terminated')
-    """
-    if (ending := fields.get("ending")) is not None:
-        for known in get_args(Ending):
-            if ending == known:
-                return known  # type: ignore[no-any-return]
-        raise InputError(f"ending = {describe_value(ending)}", f"known are {', '.join(get_args(Ending))}", _CORRECT)
-    if fields.get("error"):
-        return "aborted"
-    finish = fields.get("finish_reason")
-    if fields.get("truncated") is True or (isinstance(finish, str) and finish in _CUT_OFF):
-        return "truncated"
-    return "aborted" if isinstance(finish, str) and finish in _ABORTED else "terminated"
 
 
 def message_items(
@@ -168,7 +132,7 @@ def message_items(
             raise InputError(f"an empty message of {role!r}", "a message needs a text", "Remove it.")
         yield InputMessage(str(role), text)
     else:
-        raise InputError(f"role {describe_value(role)}", "this role is unknown", _CORRECT)
+        raise InputError(f"role {describe_value(role)}", "this role is unknown", CORRECT)
 
 
 def _actions(message: dict[str, Any], calls: dict[str, str]) -> tuple[str, ...]:
@@ -197,6 +161,6 @@ def _call(call: object, calls: dict[str, str]) -> str:
         custom = record("custom", fields.get("custom"))
         name, text = custom.get("name"), call_text(custom.get("name"), custom.get("input"))
     else:
-        raise InputError(f"a tool call of type {describe_value(kind)}", "this type of call is unknown", _CORRECT)
+        raise InputError(f"a tool call of type {describe_value(kind)}", "this type of call is unknown", CORRECT)
     calls[str(fields.get("id"))] = str(name)
     return text

@@ -7,6 +7,7 @@ from typing import Any
 
 from seasoned.errors import InputError, excerpt
 from seasoned.integrations.json_shapes import (
+    CORRECT,
     describe_value,
     optional_list,
     optional_record,
@@ -21,7 +22,6 @@ Telemetry = dict[str, Any]
 """A span or a log record as plain JSON: `trace`, `span`, `parent`, `start_s`, `end_s`, `error`, `attributes` and
 `events` (`name`, `time_s`, `attributes`, `body`). For a log record, `log` is True, and it is its own only event."""
 
-_CORRECT = "Correct or remove it."
 _GENAI = "gen_ai."
 _REQUESTS = (("resourceSpans", "scopeSpans", "spans"), ("resourceLogs", "scopeLogs", "logRecords"))
 
@@ -94,7 +94,7 @@ def _first(fields: dict[str, Any], *names: str) -> Any:
 def _id(name: str, value: object, *, needed: bool = True) -> str | None:
     text = text_key(name, value)
     if text is None and needed:
-        raise InputError(f"a span without {name}", "a span needs a trace id and its own id", _CORRECT)
+        raise InputError(f"a span without {name}", "a span needs a trace id and its own id", CORRECT)
     return None if text is None else text.lower().removeprefix("0x")
 
 
@@ -116,7 +116,7 @@ def _span(span: dict[str, Any]) -> Telemetry | None:
     start = unix_time("start", _first(span, "startTimeUnixNano", "start_time_unix_nano", "start_time", "startTime"))
     end = unix_time("end", _first(span, "endTimeUnixNano", "end_time_unix_nano", "end_time", "endTime"))
     if start is None:
-        raise InputError("a span without a start", "a span needs a start time", _CORRECT)
+        raise InputError("a span without a start", "a span needs a start time", CORRECT)
     status = span.get("status")
     code = _first(status, "code", "status_code") if isinstance(status, dict) else status
     return {
@@ -170,7 +170,7 @@ def _key_values(name: str, pairs: list[dict[str, Any]]) -> dict[str, Any]:
         key = pair.get("key")
         if not isinstance(key, str) or key in values:
             raise InputError(
-                f"the key {describe_value(key)} of {name}", "each key must be a text, and occur once", _CORRECT
+                f"the key {describe_value(key)} of {name}", "each key must be a text, and occur once", CORRECT
             )
         values[key] = _any_value(pair.get("value"))
     return values
@@ -183,7 +183,7 @@ def _any_value(value: object) -> Any:
         return None
     [(kind, inner), *more] = fields.items()
     if more:
-        raise InputError(f"an OTLP value with {excerpt(sorted(fields), 60)}", "it must have one kind", _CORRECT)
+        raise InputError(f"an OTLP value with {excerpt(sorted(fields), 60)}", "it must have one kind", CORRECT)
     if kind in ("stringValue", "bytesValue", "boolValue", "doubleValue"):
         return inner
     if kind == "intValue":
@@ -194,4 +194,4 @@ def _any_value(value: object) -> Any:
     if kind == "kvlistValue":
         pairs = optional_list("values", optional_record("kvlistValue", inner).get("values"))
         return _key_values("kvlistValue", [record("a pair", pair) for pair in pairs])
-    raise InputError(f"an OTLP value of kind {describe_value(kind)}", "this kind is unknown", _CORRECT)
+    raise InputError(f"an OTLP value of kind {describe_value(kind)}", "this kind is unknown", CORRECT)
