@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-from typing import ClassVar
+import json
+from dataclasses import dataclass, make_dataclass
+from typing import Any, ClassVar, Literal, Optional, get_args
 
 import pytest
 
@@ -159,6 +160,133 @@ def test_a_kind_with_a_reserved_field_is_refused():
     with pytest.raises(InputError, match="weight"):
         feedback_kind(Weighted)
     assert "weighted" not in FEEDBACK_KINDS
+
+
+class Plain(Feedback):
+    """A kind without fields of its own."""
+
+    __slots__ = ()
+    kind: ClassVar[str] = KIND
+
+    def rewards(self, executed: str | None) -> AnswerRewards:
+        return AnswerRewards(1.0)
+
+    def words(self) -> str:
+        return "plain"
+
+
+def kind_with_field(type_, *default):
+    default = default or ((None,) if type(None) in get_args(type_) else ())
+    fields = [("value", type_, *default), ("comment", str | None, None)]
+    return make_dataclass("One", fields, bases=(Plain,), frozen=True)
+
+
+UNSUPPORTED = [
+    list,
+    list[str],
+    dict,
+    dict[str, str],
+    tuple,
+    tuple[str, str],
+    tuple[int, ...],
+    tuple[tuple[str, ...], ...],
+    bytes,
+    object,
+    Any,
+    None,
+    str | int,
+    list[str] | None,
+]
+
+
+@pytest.mark.parametrize("type_", UNSUPPORTED, ids=str)
+def test_kind_with_a_field_of_an_unredacted_type_is_refused(type_):
+    kind = kind_with_field(type_)
+    with pytest.raises(InputError, match=r"^One\.value: .*a field of feedback is of the type .* Declare one"):
+        feedback_kind(kind)
+    assert KIND not in FEEDBACK_KINDS
+
+
+def test_kind_with_another_default_than_none_for_a_value_that_may_be_none_is_refused():
+    with pytest.raises(InputError, match=r"^One\.value: str \| None: .*None by default"):
+        feedback_kind(kind_with_field(str | None, "a"))
+
+
+def test_kind_with_an_unknown_type_name_is_refused():
+    with pytest.raises(InputError, match="'Missing' is not defined"):
+        feedback_kind(kind_with_field("Missing"))
+
+
+SUPPORTED = [
+    (str, "a", {"type": "string", "minLength": 1}),
+    (Optional[str], None, {"type": "string", "minLength": 1}),  # noqa: UP045
+    (tuple[str, ...], ("a", "b"), {"type": "array", "items": {"type": "string", "minLength": 1}}),
+    (tuple[str, ...] | None, (), {"type": "array", "items": {"type": "string", "minLength": 1}}),
+    (int, 3, {"type": "integer"}),
+    (float, 3, {"type": "number"}),
+    (float | None, 0.5, {"type": "number"}),
+    (bool, True, {"type": "boolean"}),
+    (Literal["good", 2], "good", {"enum": ["good", 2]}),
+    (Literal["good", 2] | None, 2, {"enum": ["good", 2]}),
+]
+
+
+@pytest.mark.usefixtures("rating")  # restores the registry
+@pytest.mark.parametrize(("type_", "value", "schema"), SUPPORTED, ids=str)
+def test_values_of_the_declared_type_are_stored(type_, value, schema):
+    del FEEDBACK_KINDS[KIND]
+    kind = feedback_kind(kind_with_field(type_))
+    assert kind.json_schema()["properties"]["value"] == schema
+    with Memory.open(":memory:", redact=lambda text: f"{text}." if text in {"a", "b"} else text) as memory:
+        memory.add(Episode("t", [Step("s", "act")], "e1"))
+        memory.feedback("e1", kind(value))
+        [record] = memory.feedback_records()
+    expected = {"a": "a.", ("a", "b"): ("a.", "b.")}.get(value, value)
+    assert record.feedback == kind(expected)
+
+
+WRONG_VALUES = [
+    (str, [SECRET]),
+    (str, {"k": SECRET}),
+    (str, None),
+    (str | None, 1),
+    (tuple[str, ...], [SECRET]),
+    (tuple[str, ...], SECRET),
+    (tuple[str, ...], ((SECRET, "b"),)),
+    (tuple[str, ...], ({"k": SECRET},)),
+    (int, SECRET),
+    (int, True),
+    (int, 1.0),
+    (float, [SECRET]),
+    (float, False),
+    (bool, 1),
+    (bool, SECRET),
+    (Literal["good", 1], SECRET),
+    (Literal["good", 1], True),
+    (Literal["good", 1], ["good"]),
+]
+
+
+@pytest.mark.usefixtures("rating")
+@pytest.mark.parametrize(("type_", "value"), WRONG_VALUES, ids=str)
+def test_values_of_another_type_than_declared_are_refused(type_, value):
+    """In `Memory.feedback`, and in the note of an import, where a list of JSON becomes a tuple."""
+    del FEEDBACK_KINDS[KIND]
+    kind = feedback_kind(kind_with_field(type_))
+    with Memory.open(":memory:", redact=redact) as memory:
+        memory.add(Episode("t", [Step("s", "act")], "e1"))
+        before = list(memory.export())
+        with pytest.raises(InputError, match=rf"value of {KIND} must be of the type"):
+            memory.feedback("e1", kind(value))
+        body = {"value": value, "weight": 1.0, "alternatives": []}
+        note = {"type": "note", "id": "n1", "episode_id": "e1", "kind": KIND, "source": "human", "created_at": 0.0}
+        if type_ == tuple[str, ...] and value == [SECRET]:
+            memory.import_lines([json.dumps({**note, "body": body})])
+            assert memory.feedback_records()[0].feedback == kind(("[password]",))
+        else:
+            with pytest.raises(InputError, match="line 1"):
+                memory.import_lines([json.dumps({**note, "body": body})])
+            assert list(memory.export()) == before
 
 
 def test_kind_without_rewards_cannot_be_instantiated():

@@ -395,7 +395,7 @@ class Review(Feedback):
     """
 
     kind: ClassVar[str] = "review"
-    verdict: Verdict = field(metadata={"redacted": False})
+    verdict: Verdict
     comment: str | None = None
 
     def __post_init__(self) -> None:

@@ -5,8 +5,10 @@ from __future__ import annotations
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Mapping
 from dataclasses import MISSING, dataclass, fields, replace
-from types import UnionType
-from typing import Any, ClassVar, Literal, NamedTuple, Self, TypeVar, get_args, get_origin, get_type_hints
+from functools import cache
+from inspect import formatannotation
+from types import NoneType, UnionType
+from typing import Any, ClassVar, Literal, NamedTuple, Self, TypeVar, Union, get_args, get_origin, get_type_hints
 
 from seasoned.checks import check_one_of, check_text
 from seasoned.errors import InputError, excerpt
@@ -43,11 +45,12 @@ class AnswerRewards(NamedTuple):
 class Feedback(ABC):
     """Typed feedback: a value of one of `FEEDBACK_KINDS`, as `Memory.feedback` takes it.
 
-    A kind is a frozen dataclass whose fields are JSON values: texts, tuples of texts, numbers, True and False, None. It
-    has a field `comment`, the reason, which is None by default. `field(metadata=...)` may hold
+    A kind is a frozen dataclass. The type of a field is `str`, `tuple[str, ...]`, `int`, `float`, `bool` or a `Literal`
+    of texts or whole numbers; or one of these or None, with None as the default. The field `comment`, the reason, is
+    `str | None`. `field(metadata=...)` may hold
 
     - `schema`: keywords of JSON Schema that the type of the field does not tell, such as a description or a minimum;
-    - `redacted`: False for a name or a word of a fixed set. Every other text is redacted before it is stored.
+    - `redacted`: False for a name. Every other text is redacted before it is stored, except the words of a `Literal`.
 
     Attributes:
         kind: the name of the kind, also of its notes and events.
@@ -81,24 +84,26 @@ class Feedback(ABC):
         """Return the feedback with its texts rewritten.
 
         Raises:
-            InputError: two candidates become equal.
+            InputError: a value is of another type than its field, or two candidates become equal.
         """
-        changed: dict[str, Any] = {}
+        types, changed = _check_values(self), dict[str, Any]()
         for one in fields(self):  # type: ignore[arg-type]
-            value = getattr(self, one.name)
-            if isinstance(value, str) and one.metadata.get("redacted", True):
+            value, hint = getattr(self, one.name), types[one.name].hint
+            if value is None or not one.metadata.get("redacted", True):
+                continue
+            if hint is str:
                 changed[one.name] = redact(value)
-            elif isinstance(value, tuple) and one.metadata.get("redacted", True):
+            elif hint == _TEXTS:
                 changed[one.name] = tuple(redact(text) for text in value)
         return replace(self, **changed)  # type: ignore[type-var]
 
     @classmethod
     def json_schema(cls) -> dict[str, Any]:
         """Return the JSON Schema of the fields, `kind` included."""
-        hints = get_type_hints(cls)
+        types = _field_types(cls)
         required = [one.name for one in fields(cls) if MISSING is one.default is one.default_factory]  # type: ignore[arg-type]
         properties = {
-            one.name: {**_type_schema(hints[one.name]), **one.metadata.get("schema", {})}
+            one.name: {**types[one.name].schema(), **one.metadata.get("schema", {})}
             for one in fields(cls)  # type: ignore[arg-type]
         }
         return {
@@ -131,13 +136,92 @@ _RESERVED = frozenset(
 )
 _Kind = TypeVar("_Kind", bound=type[Feedback])
 _TEXT = {"type": "string", "minLength": 1}
-_TYPES: Mapping[Any, dict[str, Any]] = {
+_TEXTS = tuple[str, ...]
+_SCHEMAS: Mapping[Any, dict[str, Any]] = {
     bool: {"type": "boolean"},
     int: {"type": "integer"},
     float: {"type": "number"},
     str: _TEXT,
-    tuple: {"type": "array", "items": _TEXT},
+    _TEXTS: {"type": "array", "items": _TEXT},
 }
+
+
+class _FieldType(NamedTuple):
+    """The type of a field: a key of `_SCHEMAS` or a `Literal`, and whether None is allowed too."""
+
+    hint: Any
+    optional: bool
+
+    def accepts(self, value: object) -> bool:
+        """Return whether a value is of this type; a whole number is a float, a bool is no number."""
+        if value is None:
+            return self.optional
+        if get_origin(self.hint) is Literal:
+            return any(type(value) is type(one) and value == one for one in get_args(self.hint))
+        if self.hint == _TEXTS:
+            return isinstance(value, tuple) and all(isinstance(text, str) for text in value)
+        if isinstance(value, bool):
+            return self.hint is bool
+        return isinstance(value, int | float if self.hint is float else self.hint)
+
+    def schema(self) -> dict[str, Any]:
+        """Return the JSON Schema; None is left out."""
+        return {"enum": list(get_args(self.hint))} if get_origin(self.hint) is Literal else dict(_SCHEMAS[self.hint])
+
+
+@cache
+def _field_types(kind: type[Feedback]) -> Mapping[str, _FieldType]:
+    """Return the types of the fields.
+
+    Raises:
+        InputError: a type is none of those that are checked and redacted, or a field may be None, which is not its
+            default.
+    """
+    try:
+        hints = get_type_hints(kind)
+    except NameError as error:
+        raise InputError(
+            f"{kind.__name__} ({error})", "the types of a kind's fields can be read", "Import them in its module."
+        ) from None
+    types = {}
+    for one in fields(kind):  # type: ignore[arg-type]
+        hint = hints[one.name]
+        parts = get_args(hint) if get_origin(hint) in (UnionType, Union) else (hint,)
+        [type_, *others] = [part for part in parts if part is not NoneType] or [NoneType]
+        fixed = get_args(type_) if get_origin(type_) is Literal else ()
+        if others or not (type_ in _SCHEMAS or (fixed and all(isinstance(each, str | int) for each in fixed))):
+            raise InputError(
+                f"{kind.__name__}.{one.name}: {formatannotation(hint)}",
+                "a field of feedback is of the type str, tuple[str, ...], int, float, bool or Literal, or of one of "
+                "these or None",
+                "Declare one of these types; divide a structure into several fields.",
+            )
+        types[one.name] = _FieldType(type_, NoneType in parts)
+        if types[one.name].optional and one.default is not None:
+            raise InputError(
+                f"{kind.__name__}.{one.name}: {formatannotation(hint)}",
+                "a field that may be None is None by default, because None is not stored",
+                "Set the default to None, or leave None out of the type.",
+            )
+    return types
+
+
+def _check_values(feedback: Feedback) -> Mapping[str, _FieldType]:
+    """Return the types of the fields if each value is of its field's type.
+
+    Raises:
+        InputError: a value is of another type.
+    """
+    types = _field_types(type(feedback))
+    for name, type_ in types.items():
+        if not type_.accepts(value := getattr(feedback, name)):
+            raise InputError(
+                f"{name} = {excerpt(value)}",
+                f"{name} of {feedback.kind} must be of the type {formatannotation(type_.hint)}"
+                f"{' or None' if type_.optional else ''}, not {type(value).__name__}",
+                "Convert it first.",
+            )
+    return types
 
 
 def feedback_kind(kind: _Kind) -> _Kind:
@@ -145,7 +229,7 @@ def feedback_kind(kind: _Kind) -> _Kind:
 
     Raises:
         InputError: its name is not that of a kind of notes, or is taken by another class; or a field has the name of an
-            argument of `Memory.feedback`.
+            argument of `Memory.feedback`, or a type that is not redacted, such as a list.
     """
     names = {one.name for one in fields(kind)}  # type: ignore[arg-type]
     if "comment" not in names or names & _RESERVED:
@@ -154,25 +238,17 @@ def feedback_kind(kind: _Kind) -> _Kind:
             f"a kind of feedback has a field comment, and none named {', '.join(sorted(_RESERVED))}",
             "Rename the field.",
         )
+    _field_types(kind)
     if FEEDBACK_KINDS.setdefault(check_kind(kind.kind), kind) is not kind:
         raise InputError(f"kind = {kind.kind!r}", "each kind of feedback has a name of its own", "Choose another.")
     return kind
-
-
-def _type_schema(hint: Any) -> dict[str, Any]:
-    """Return the JSON Schema of a field's type; None is left out."""
-    if get_origin(hint) is UnionType:
-        [hint] = [one for one in get_args(hint) if one is not type(None)]
-    if get_origin(hint) is Literal:
-        return {"enum": list(get_args(hint))}
-    return dict(_TYPES[get_origin(hint) or hint])
 
 
 def feedback_record(feedback: Feedback) -> dict[str, Any]:
     """Return feedback as plain data, without its kind; absent values are left out.
 
     Raises:
-        InputError: it is no feedback.
+        InputError: it is no feedback, or a value is of another type than its field.
 
     Example:
         >>> from seasoned.types import Choice
@@ -183,7 +259,7 @@ def feedback_record(feedback: Feedback) -> dict[str, Any]:
         raise InputError(
             f"feedback = {excerpt(feedback)}", f"it is one of {', '.join(FEEDBACK_KINDS)}", "Pass Thumbs(up=True), say."
         )
-    values = {one.name: getattr(feedback, one.name) for one in fields(feedback)}  # type: ignore[arg-type]
+    values = {name: getattr(feedback, name) for name in _check_values(feedback)}
     return {
         name: list(value) if isinstance(value, tuple) else value for name, value in values.items() if value is not None
     }
