@@ -264,6 +264,11 @@ class Memory:
         With `propensity_floor`, a step's weight is multiplied by `1 / max(propensity, floor)`, and `weights` are
         effective numbers of steps; all steps at the states are summed again (see `seasoned.policies.JitRLSettings`).
 
+        With `similarity="rarity"` two states are compared by the cosine of their feature sets, in which rare features
+        weigh more (`seasoned.memory.index.rarity.RarityIndex`); states that share no feature are no neighbours.
+        `state_similarities` then compares the states with each other, and `recent` holds the mean and the spread of the
+        latest 256 returns: of `current_task`, if 16 or more of them are.
+
         With `shown_steps`, `unshown` is the number of each action's steps that are not among them: steps that the model
         has read in its prompt stay in the sums, and add no weight to a shift. Steps that are not stored, or are no
         neighbours, are ignored.
@@ -282,7 +287,12 @@ class Memory:
         session = self.session
         if session.redaction.rewrites:
             redacted = session.redaction.query
-            query = dataclasses.replace(query, state=redacted(query.state), exclude_task=redacted(query.exclude_task))
+            query = dataclasses.replace(
+                query,
+                state=redacted(query.state),
+                exclude_task=redacted(query.exclude_task),
+                current_task=redacted(query.current_task),
+            )
         return session.store.retrying(lambda: self._retriever.evidence(query, gamma=self.gamma))
 
     # ------------------------------------------------------------------------------------------ feedback and notes

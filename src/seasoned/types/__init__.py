@@ -1,7 +1,7 @@
 """The value types: steps and episodes, feedback and notes, evidence and recalled moments, priors and decisions."""
 
 from seasoned.types.decision import Decision, DecisionMode, Prior
-from seasoned.types.evidence import Backup, Evidence, Floats, Ints, StateSums
+from seasoned.types.evidence import Backup, Evidence, Floats, Ints, RecentReturns, StateSums
 from seasoned.types.experience import (
     ALTERNATIVE,
     Ending,
@@ -92,6 +92,7 @@ __all__ = [
     "Prior",
     "QuestionBody",
     "RecallQuery",
+    "RecentReturns",
     "Review",
     "Score",
     "ShownBody",

@@ -10,7 +10,7 @@ import numpy.typing as npt
 from seasoned.checks import check_number
 from seasoned.types.experience import Neighbor
 
-__all__ = ["Backup", "Evidence", "Floats", "Ints", "StateSums"]
+__all__ = ["Backup", "Evidence", "Floats", "Ints", "RecentReturns", "StateSums"]
 
 Floats = npt.NDArray[np.float64]
 Ints = npt.NDArray[np.int64]
@@ -62,6 +62,21 @@ class StateSums:
     shares: Floats | None = None
 
 
+@dataclass(frozen=True, slots=True)
+class RecentReturns:
+    """The returns of the latest stored steps, robust against a few extreme ones.
+
+    Args:
+        mean: in reward units.
+        spread: their standard deviation, in reward units; 0 if they are all equal, or there are none.
+        n: the number of these steps.
+    """
+
+    mean: float
+    spread: float
+    n: int
+
+
 @dataclass(frozen=True)
 class Evidence:
     """Sums over the stored steps at the states most similar to one state, per action (A actions).
@@ -82,6 +97,9 @@ class Evidence:
         n_episodes: the number of episodes added to the namespace so far.
         n_unlogged: the number of steps without a stored propensity, which was estimated; 0 if none was needed.
         unshown: shape (A,), the part of the `counts` that is not in the model's prompt; None: all of them.
+        similarities: shape (S,), of the distinct states to the query, best first; None with `unit="steps"`.
+        state_similarities: shape (S, S), between the distinct states; None unless asked for `similarity="rarity"`.
+        recent: the returns of the latest steps; None unless asked for `similarity="rarity"`.
 
     Example:
         >>> from seasoned import Episode, EvidenceQuery, Memory, Step
@@ -105,6 +123,9 @@ class Evidence:
     n_episodes: int = 0
     n_unlogged: int = 0
     unshown: Floats | None = None
+    similarities: Floats | None = None
+    state_similarities: Floats | None = None
+    recent: RecentReturns | None = None
 
     @property
     def n_steps(self) -> int:

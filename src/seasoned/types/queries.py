@@ -90,6 +90,9 @@ class EvidenceQuery:
         backup: values come from the graph of all stored steps instead of from the returns; needs gamma < 1.
         propensity_floor: a step weighs `1 / max(propensity, floor)` as well; in [1e-6, 1], with `unit="states"`.
         shown_steps: (episode id, step) of the steps displayed in the prompt, at most 10,000.
+        similarity: `"jaccard"`, the share of common features, or `"rarity"`, the cosine of feature sets in which a rare
+            feature weighs more (`Memory.evidence`); the latter with `unit="states"`.
+        current_task: the task being played: `recent` returns are those of its steps, if it has enough.
 
     Raises:
         InputError: a value breaks its rule.
@@ -111,12 +114,22 @@ class EvidenceQuery:
     backup: Backup | None = None
     propensity_floor: float | None = None
     shown_steps: Collection[tuple[str, int]] = ()
+    similarity: Literal["jaccard", "rarity"] = "jaccard"
+    current_task: str | None = None
 
     def __post_init__(self) -> None:
         check_text("state", self.state)
-        if self.exclude_task is not None:
-            check_text("exclude_task", self.exclude_task)
+        for name in ("exclude_task", "current_task"):
+            if getattr(self, name) is not None:
+                check_text(name, getattr(self, name))
         check_one_of("unit", self.unit, ("steps", "states"))
+        check_one_of("similarity", self.similarity, ("jaccard", "rarity"))
+        if self.similarity == "rarity" and self.unit != "states":
+            raise InputError(
+                "similarity = 'rarity', unit = 'steps'",
+                "similarity by rarity is of distinct states",
+                "Use unit='states'.",
+            )
         k, threshold = check_nearest(self.k, self.threshold)
         if self.backup is not None:
             check_instance("backup", self.backup, Backup, next_step="Pass Backup(beta=4.0), say.")

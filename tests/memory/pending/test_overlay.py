@@ -98,6 +98,10 @@ def answers(memory, questions):
         exact.append(plain(memory.evidence(EvidenceQuery(state, similarity_power=power, decay=decay, **options))))
         with_floor = {"k": k, "unit": "states", "threshold": threshold, "exclude_task": exclude}
         exact.append(plain(memory.evidence(EvidenceQuery(state, propensity_floor=0.2, decay=decay, **with_floor))))
+        by_rarity = memory.evidence(EvidenceQuery(state, similarity="rarity", **with_floor))
+        exact.append(plain(by_rarity))
+        exact.append([by_rarity.similarities.tolist(), by_rarity.state_similarities.tolist()])
+        exact.append([by_rarity.recent.mean, by_rarity.recent.spread, by_rarity.recent.n])
         graph = plain(memory.evidence(EvidenceQuery(state, backup=BACKUP, **options)))
         approximate.append(
             [total / max(weight, 1e-9) for weight, total in zip(graph.pop("weights"), graph.pop("totals"), strict=True)]

@@ -80,6 +80,11 @@ class JaccardIndex:
         """The name of the kernel that answers now."""
         return self._kernel.name
 
+    def blocks(self) -> list[Block]:
+        """Return the blocks that hold all sets; the last may be without lists."""
+        self._settle()
+        return [*self._blocks, self._tail] if len(self._tail) else list(self._blocks)
+
     @property
     def n_bytes(self) -> int:
         """The bytes of all its arrays."""

@@ -7,14 +7,15 @@ from typing import Any, TypeVar
 
 from seasoned.memory.index.jaccard import JaccardIndex
 from seasoned.memory.index.kernel import Match
-from seasoned.memory.reading.reader import EvidenceRow, Reader, StepCell
+from seasoned.memory.reading.reader import Reader
+from seasoned.memory.reading.rows import EvidenceRow, RecentReturn, StepCell
 from seasoned.memory.stores.base import Store
 from seasoned.memory.stores.sqlite_schema import STEP_BITS
 from seasoned.memory.values.ranking import latest_first, rank_key
 from seasoned.memory.values.task_filter import TaskFilter
 from seasoned.types import Experience
 
-__all__ = ["LayerIndex", "MergedReader", "nearest"]
+__all__ = ["LayerIndex", "MergedReader", "layer_tokens", "nearest"]
 
 _Row = TypeVar("_Row", bound=tuple[Any, ...])
 
@@ -45,6 +46,13 @@ class MergedReader(Reader):
             self.over.recent_visits(set_id, limit, task_filter),
         )
         return latest_first([*stored, *new])[:limit]
+
+    def visits_at(self, set_ids: Sequence[int], task_filter: TaskFilter) -> dict[int, list[int]]:
+        """Return all live visits to each of some distinct states that has one, in no order."""
+        visits = super().visits_at(set_ids, task_filter)
+        for set_id, new in self.over.visits_at(set_ids, task_filter).items():
+            visits[set_id] = list({*visits.get(set_id, ()), *new})
+        return visits
 
     def latest_visits(self, set_ids: Sequence[int], task_filter: TaskFilter) -> dict[int, int]:
         """Return the latest live visit to each distinct state that is not left out; states without one are missing."""
@@ -77,6 +85,12 @@ class MergedReader(Reader):
         """Return the robust spread of the mean returns of all (distinct state, action) pairs, in reward units."""
         return self.over.spread(view_id)  # the shadow store has a copy of the whole distribution
 
+    def recent_returns(self, view_id: int, limit: int, task_filter: TaskFilter) -> list[RecentReturn]:
+        """Return the returns of the latest live steps outside of the excluded task, latest first, with their tasks."""
+        steps = {step.visit: step for step in super().recent_returns(view_id, limit, task_filter)}
+        steps |= {step.visit: step for step in self.over.recent_returns(view_id, limit, task_filter)}
+        return [steps[visit] for visit in latest_first(steps)[:limit]]
+
     def last_ordinal(self) -> int:
         """Return the number of the last episode."""
         return self.over.last_ordinal()
@@ -104,6 +118,11 @@ class LayerIndex:
             self.visit = max(self.visit, int(visits.max()))
 
 
+def layer_tokens(layers: Sequence[LayerIndex], features: frozenset[str]) -> list[int]:
+    """Return the numbers of those of these features that the layers number."""
+    return [layer.token_of[feature] for layer in layers for feature in features if feature in layer.token_of]
+
+
 def nearest(
     layers: Sequence[LayerIndex],
     stored: Sequence[Match],
@@ -122,8 +141,7 @@ def nearest(
         tokens: the token numbers of the stored features among them.
         k, threshold: see `JaccardIndex.search`.
     """
-    known = [layer.token_of[feature] for layer in layers for feature in features if feature in layer.token_of]
-    query = [*tokens, *known]
+    query = [*tokens, *layer_tokens(layers, features)]
     # A state that a layer holds and does not return has k states before it.
     matches = list(stored)
     for layer in layers:

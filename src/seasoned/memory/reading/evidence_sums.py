@@ -9,7 +9,8 @@ from typing import NamedTuple
 import numpy as np
 import numpy.typing as npt
 
-from seasoned.memory.reading.reader import EvidenceRow, Reader
+from seasoned.memory.reading.reader import Reader
+from seasoned.memory.reading.rows import EvidenceRow
 from seasoned.memory.stores.sqlite_schema import STEP_BITS
 from seasoned.memory.values.task_filter import TaskFilter
 from seasoned.types import Floats, StateSums

@@ -12,6 +12,7 @@ import numpy as np
 
 from seasoned.core import robust_spread
 from seasoned.errors import EncoderMismatchError, IntegrityError
+from seasoned.memory.reading.rows import EvidenceRow, LatestStep, RecentReturn, StepCell, StoredEpisode
 from seasoned.memory.stores.base import PendingEpisode, Store
 from seasoned.memory.stores.sqlite_schema import MAX_STEPS, STEP_BITS
 from seasoned.memory.values.content_hash import digest, episode_from_line, episode_record
@@ -23,7 +24,7 @@ from seasoned.memory.values.selection import Quarantine, Selection
 from seasoned.memory.values.task_filter import TaskFilter
 from seasoned.types import Ending, Episode, Experience, Step
 
-__all__ = ["EvidenceRow", "LatestStep", "Reader", "StepCell", "StoredEpisode", "check_same_encoder"]
+__all__ = ["Reader", "check_same_encoder"]
 
 Ints = np.ndarray[Any, np.dtype[Any]]
 _Row = TypeVar("_Row", bound=tuple[Any, ...])
@@ -31,43 +32,6 @@ _Row = TypeVar("_Row", bound=tuple[Any, ...])
 _ROWS_AT_ONCE = 1 << 10  # rows that are still in the processor's cache when they are taken apart
 _SETS_AT_ONCE = 1 << 16
 _MAX_ORDINAL = (1 << 63 - STEP_BITS) - 1  # so that visits fit into 64 bits
-
-
-class EvidenceRow(NamedTuple):
-    """The sums over the steps of one action at one distinct state, weighed as of the episode `ordinal`."""
-
-    set_id: int
-    key_id: int
-    n_steps: int
-    weight: float
-    total: float
-    squares: float
-    ordinal: int
-
-
-class StepCell(NamedTuple):
-    """A step and its cell of the evidence: distinct state and action."""
-
-    visit: int
-    set_id: int
-    key_id: int
-
-
-class LatestStep(NamedTuple):
-    """A recent step at a distinct state: its visit, the key of its action or the id of its episode, its return."""
-
-    visit: int
-    key: Any
-    return_: float
-
-
-class StoredEpisode(NamedTuple):
-    """An episode as it is stored; the ordinal is negative while it is pending."""
-
-    ordinal: int
-    created_at: float
-    digest: bytes
-    episode: Episode
 
 
 class _ExperienceRow(NamedTuple):
@@ -298,6 +262,22 @@ class Reader:
             rows = self._rows(_RECENT_VISITS, self._ns, set_id, limit)
         return decode_ints(self._store.path, "visit", rows)
 
+    def visits_at(self, set_ids: Sequence[int], task_filter: TaskFilter) -> dict[int, list[int]]:
+        """Return all live visits to each of some distinct states that has one, in no order."""
+        joins = _JOINS["id"] if task_filter else ""
+        rows = self._decoded_in(
+            _SetVisit,
+            f"SELECT set_id, step.visit FROM step INDEXED BY step_by_set {joins}"
+            f"WHERE step.namespace_id = ? AND live{task_filter.condition} AND set_id IN {{values}}",
+            (self._ns, *task_filter.values),
+            set_ids,
+        )
+        visits: dict[int, list[int]] = {}
+        for row in rows:
+            if row.visit is not None:
+                visits.setdefault(row.set_id, []).append(row.visit)
+        return visits
+
     def latest_visits(self, set_ids: Sequence[int], task_filter: TaskFilter) -> dict[int, int]:
         """Return the latest live visit outside of the excluded task to each distinct state that has one."""
         rows = self._decoded_in(
@@ -422,6 +402,19 @@ class Reader:
         if any(row.n_cells < 1 for row in rows):
             raise damaged(self._store.path, "a count below 1 in the distribution of returns")
         return robust_spread([row.mean for row in rows], [row.n_cells for row in rows])
+
+    def recent_returns(self, view_id: int, limit: int, task_filter: TaskFilter) -> list[RecentReturn]:
+        """Return the returns of the latest live steps outside of the excluded task, latest first, with their tasks."""
+        return self._decoded(
+            RecentReturn,
+            f"SELECT step.visit, return_, task FROM step {_JOINS['id']}"
+            "JOIN value ON value.namespace_id = step.namespace_id AND view_id = ? AND value.visit = step.visit "
+            f"WHERE step.namespace_id = ? AND live{task_filter.condition} {LATEST_FIRST} LIMIT ?",
+            view_id,
+            self._ns,
+            *task_filter.values,
+            limit,
+        )
 
     def view_id(self, gamma: float, decay: float) -> int | None:
         """Return the view with this discount and decay, if it exists."""

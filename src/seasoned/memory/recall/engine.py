@@ -13,7 +13,8 @@ import numpy as np
 from seasoned.core import jaccard
 from seasoned.memory.reading.episode_ids import EpisodeEntry, EpisodeIds
 from seasoned.memory.reading.follower import Change, CommitCursor, CommitFollower
-from seasoned.memory.reading.reader import LatestStep, Reader
+from seasoned.memory.reading.reader import Reader
+from seasoned.memory.reading.rows import LatestStep
 from seasoned.memory.recall.impressions import ImpressionIndex
 from seasoned.memory.recall.note_index import NoteIndex
 from seasoned.memory.recall.task_index import TaskIndex

@@ -17,7 +17,7 @@ from seasoned.core import TERMINAL, UNKNOWN, ValueGraph
 from seasoned.errors import InputError, IntegrityError
 from seasoned.memory.pending.overlay import Overlay
 from seasoned.memory.reading.follower import Change, CommitCursor, CommitFollower
-from seasoned.memory.reading.reader import EvidenceRow
+from seasoned.memory.reading.rows import EvidenceRow
 from seasoned.memory.stores.base import Store
 from seasoned.memory.stores.sqlite_schema import STEP_BITS
 from seasoned.memory.values.content_hash import text_digest

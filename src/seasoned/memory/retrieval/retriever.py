@@ -4,19 +4,23 @@ from __future__ import annotations
 
 import contextlib
 from collections import Counter
-from collections.abc import Iterable, Iterator, Sequence
-from typing import NamedTuple
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from typing import Literal, NamedTuple
+
+import numpy as np
 
 from seasoned.checks import check_text
-from seasoned.core import check_gamma
+from seasoned.core import check_gamma, robust_moments
 from seasoned.errors import InputError, ReadOnlyStoreError
 from seasoned.memory.index.jaccard import JaccardIndex
 from seasoned.memory.index.kernel import Match
+from seasoned.memory.index.rarity import RarityIndex
 from seasoned.memory.pending.inbox import Inbox
 from seasoned.memory.pending.overlay import Overlay
 from seasoned.memory.reading.evidence_sums import effective_sums, propensity_rows, sum_rows, weigh_row
 from seasoned.memory.reading.follower import Change, CommitCursor, CommitFollower
-from seasoned.memory.reading.reader import EvidenceRow, Reader, check_same_encoder
+from seasoned.memory.reading.reader import Reader, check_same_encoder
+from seasoned.memory.reading.rows import EvidenceRow, RecentReturn
 from seasoned.memory.retrieval.graph_cache import GraphCache, check_backup, revalued
 from seasoned.memory.stores.base import Store, Version
 from seasoned.memory.stores.sqlite_schema import STEP_BITS
@@ -26,12 +30,14 @@ from seasoned.memory.values.task_filter import TaskFilter
 from seasoned.memory.values.text_limits import check_size
 from seasoned.memory.writing.episode_writer import Writer
 from seasoned.protocols import StateEncoder
-from seasoned.types import Evidence, EvidenceQuery, Experience, Neighbor
+from seasoned.types import Evidence, EvidenceQuery, Experience, Neighbor, RecentReturns
 from seasoned.types.queries import check_nearest
 
 __all__ = ["MAX_LISTED_NEIGHBORS", "Retriever"]
 
 MAX_LISTED_NEIGHBORS = 50
+_N_RECENT = 256
+_ENOUGH_OF_TASK = 16
 
 Ranked = list[tuple[int, float]]
 """(set id, similarity), best first."""
@@ -86,10 +92,12 @@ class Retriever:
         self.follower = CommitFollower(store, namespace_id)
         self._cursor = CommitCursor(self.follower)
         self._index = JaccardIndex()
+        self._rarity = RarityIndex()
         self._token_of: dict[str, int] = {}
         self._last_token = self._last_visit = -1
         self._views: dict[tuple[float, float], int] = {}
         self._spreads: dict[int, float] = {}
+        self._recent: dict[tuple[int, TaskFilter], list[RecentReturn]] = {}
         self._graphs = GraphCache(store, namespace_id, self.follower)
         self._overlay = Overlay(store, namespace_id, encoder)
         self._overlay_revision = 0
@@ -151,7 +159,8 @@ class Retriever:
             self._follow(change)
         self._overlay.catch_up(version)
         if self._overlay.revision != self._overlay_revision:
-            self._spreads.clear()
+            self._clear_moments()
+            self._rarity.clear()
             self._overlay_revision = self._overlay.revision
 
     def _follow(self, change: Change) -> None:
@@ -159,6 +168,7 @@ class Retriever:
         check_same_encoder(self.follower.encoder, self._encoder.identity)
         if change is Change.RESET:
             self._index.clear()
+            self._rarity.clear()
             self._token_of.clear()
             self._last_token = self._last_visit = -1
         tokens = self._reader.tokens_after(self._last_token)
@@ -172,7 +182,7 @@ class Retriever:
                 raise damaged(self._store.path, str(error)) from error
             last = max(last, int(visits.max()))
         self._last_visit = last
-        self._spreads.clear()
+        self._clear_moments()
         self._cursor.advance()
 
     @property
@@ -180,11 +190,25 @@ class Retriever:
         """A reader of the stored rows and of the overlay's."""
         return self._overlay.reader or self._reader
 
+    def _clear_moments(self) -> None:
+        self._spreads.clear()
+        self._recent.clear()
+
     def spread(self, view_id: int) -> float:
         """Return the robust spread of the namespace's returns; read once per commit."""
         if view_id not in self._spreads:
             self._spreads[view_id] = self._merged.spread(view_id)
         return self._spreads[view_id]
+
+    def _recent_returns(self, view_id: int, task: str | None, task_filter: TaskFilter) -> RecentReturns:
+        """Return the moments of the latest returns: of the task, if it has enough among them; read once per commit."""
+        key = view_id, task_filter
+        if key not in self._recent:
+            self._recent[key] = self._merged.recent_returns(view_id, _N_RECENT, task_filter)
+        latest = self._recent[key]
+        of_task = [step.return_ for step in latest if step.task == task]
+        returns = of_task if len(of_task) >= _ENOUGH_OF_TASK else [step.return_ for step in latest]
+        return RecentReturns(*robust_moments(returns), len(returns))
 
     # ------------------------------------------------------------------------------------------ neighbours
 
@@ -196,6 +220,7 @@ class Retriever:
         task_filter: TaskFilter,
         *,
         include_pending: bool = True,
+        similarity: Literal["jaccard", "rarity"] = "jaccard",
     ) -> Ranked:
         """Return the k most similar distinct states, of those with a live step outside of the excluded task.
 
@@ -208,9 +233,14 @@ class Retriever:
         wanted = k
         while True:
             matches: Sequence[Match]
-            [matches] = self._index.match_many([tokens], n_features=[len(features)], k=wanted, threshold=threshold)
-            if include_pending:
-                matches = self._overlay.nearest(matches, features, tokens, k=wanted, threshold=threshold)
+            if similarity == "rarity":
+                query = [*tokens, *self._overlay.tokens_of(features)]
+                layers, size = self._layers(), len(features)
+                matches = self._rarity.search(layers, query, n_features=size, k=wanted, threshold=threshold)
+            else:
+                [matches] = self._index.match_many([tokens], n_features=[len(features)], k=wanted, threshold=threshold)
+                if include_pending:
+                    matches = self._overlay.nearest(matches, features, tokens, k=wanted, threshold=threshold)
             found = [(set_id, similarity) for similarity, _, set_id in matches]
             if not task_filter:
                 return found
@@ -222,17 +252,28 @@ class Retriever:
                 return sorted(rest, key=lambda pair: rank_key(pair[1], latest[pair[0]]))[:k]
             wanted *= 4
 
+    def _layers(self) -> list[JaccardIndex]:
+        """Return the index of the stored sets, then those of pending ones."""
+        return [self._index, *self._overlay.indexes]
+
     def tokens_of(self, features: Iterable[str]) -> list[int]:
         """Return the numbers of those of these features that are stored."""
         return [self._token_of[feature] for feature in features if feature in self._token_of]
 
-    def _visits_at(self, sets: Ranked, limit: int, task_filter: TaskFilter) -> list[Visit]:
-        """Return at most `limit` visits to these distinct states, most similar first, then latest first."""
+    def _visits_at(
+        self, sets: Ranked, limit: int, task_filter: TaskFilter, n_at: Mapping[int, int] | None = None
+    ) -> list[Visit]:
+        """Return at most `limit` visits to these distinct states, most similar first, then latest first.
+
+        `n_at` is the number of visits to each, if it is known: the states with few are then read by one statement.
+        """
+        few = [set_id for set_id, _ in sets if n_at and n_at[set_id] <= limit]
+        read = self._merged.visits_at(few[:limit], task_filter) if len(few) > 1 else {}
         visits: list[Visit] = []
         for position, (set_id, similarity) in enumerate(sets):
             if len(visits) >= limit and similarity < sets[position - 1][1]:
                 break
-            recent = self._merged.recent_visits(set_id, limit, task_filter)
+            recent = read[set_id] if set_id in read else self._merged.recent_visits(set_id, limit, task_filter)
             visits += [Visit(visit, similarity, set_id) for visit in recent]
         visits.sort(key=lambda found: rank_key(found.similarity, found.visit))
         return visits[:limit]
@@ -310,6 +351,9 @@ class Retriever:
                 for visit in found.visits[:MAX_LISTED_NEIGHBORS]
             )
             spread = self.spread(view_id)
+            by_rarity = query.similarity == "rarity"
+            state_similarities = self._rarity.similarities(self._layers(), ranked) if by_rarity else None
+            recent = self._recent_returns(view_id, query.current_task, task_filter) if by_rarity else None
         return Evidence(
             actions=tuple(texts[key_id] for key_id in summed.keys),
             counts=summed.sums[:, 0],
@@ -324,6 +368,9 @@ class Retriever:
             n_episodes=now,
             n_unlogged=found.n_unlogged,
             unshown=summed.sums[:, 0] - [n_shown[key_id] for key_id in summed.keys] if query.shown_steps else None,
+            similarities=np.array(list(found.sets.values())) if query.unit == "states" else None,
+            state_similarities=state_similarities,
+            recent=recent,
         )
 
     def _gather(
@@ -332,7 +379,7 @@ class Retriever:
         """Return the nearest states, the rows of evidence there, and the listed neighbours."""
         squared_weights, n_unlogged = None, 0
         if query.unit == "states":
-            sets = dict(self.nearest_sets(features, query.k, query.threshold, task_filter))
+            sets = dict(self.nearest_sets(features, query.k, query.threshold, task_filter, similarity=query.similarity))
             by_episode = query.decay < 1.0
             if query.propensity_floor is None:
                 rows = self._merged.filtered_evidence(view_id, list(sets), task_filter, by_episode=by_episode)
@@ -346,7 +393,10 @@ class Retriever:
                     by_episode=by_episode,
                 )
                 rows, squared_weights = [pair.row for pair in pairs], [pair.squared_weight for pair in pairs]
-            visits = self._visits_at(list(sets.items()), MAX_LISTED_NEIGHBORS, task_filter)
+            n_at: Counter[int] = Counter()
+            for row in rows:
+                n_at[row.set_id] += row.n_steps
+            visits = self._visits_at(list(sets.items()), MAX_LISTED_NEIGHBORS, task_filter, n_at)
             experiences = self._merged.experiences(view_id, [visit.visit for visit in visits])
         else:
             visits = self._nearest_visits(features, query.k, query.threshold, task_filter)
