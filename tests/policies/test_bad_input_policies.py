@@ -225,6 +225,10 @@ SETTINGS = [
     ("decay", NAN, "nan", "finite"),
     ("exclude_same_task", "no", "'no'", "True or False"),
     ("memory_actions", 0, "0", "True or False"),
+    ("similarity", "cosine", "'cosine'", "'jaccard', 'rarity'"),
+    ("estimation", "median", "'median'", "'means', 'process'"),
+    ("nats_per_step", 0.0, "0.0", "above 0"),
+    ("nats_per_step", INF, "inf", "finite"),
 ]
 
 
@@ -256,7 +260,7 @@ def test_unknown_setting_is_refused(memory, call, seen, next_step):
 
 @pytest.mark.parametrize(
     ("name", "next_step"),
-    [("defualt", "Did you mean 'default'?"), ("Seed", "Did you mean 'seed'?"), ("zzz", "default, paper-games")],
+    [("defualt", "Did you mean 'default'?"), ("Seed", "Did you mean 'seed'?"), ("zzz", "default, gaussian-process")],
 )
 def test_unknown_preset_is_refused(memory, name, next_step):
     error = refused(lambda: JitRL.preset(name, memory), repr(name), "no such preset", UnknownNameError)

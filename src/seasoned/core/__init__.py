@@ -12,6 +12,7 @@ from seasoned.core.exploration import (
     ExplorationBonus,
     Thompson,
 )
+from seasoned.core.gaussian_process import ProcessEstimator, SimilarStates
 from seasoned.core.modulation import (
     capped_beta,
     check_beta,
@@ -37,7 +38,7 @@ from seasoned.core.shrinkage import (
     shared_values,
 )
 from seasoned.core.similarity import jaccard, multiset_jaccard
-from seasoned.core.statistics import Interval, mean_interval, robust_spread, t_quantile
+from seasoned.core.statistics import Interval, mean_interval, robust_moments, robust_spread, t_quantile
 from seasoned.core.value_graph import TERMINAL, UNKNOWN, ValueGraph
 
 __all__ = [
@@ -54,6 +55,8 @@ __all__ = [
     "Exploration",
     "ExplorationBonus",
     "Interval",
+    "ProcessEstimator",
+    "SimilarStates",
     "Sums",
     "Thompson",
     "ValueGraph",
@@ -78,6 +81,7 @@ __all__ = [
     "noise_variance",
     "ratio_interval",
     "redraw_index",
+    "robust_moments",
     "robust_spread",
     "sample_index",
     "scatter_variance",

@@ -20,6 +20,7 @@ __all__ = [
     "holm",
     "mean_interval",
     "permutation_p_value",
+    "robust_moments",
     "robust_spread",
     "t_quantile",
 ]
@@ -157,6 +158,28 @@ def robust_spread(values: npt.ArrayLike, counts: npt.ArrayLike) -> float:
             mean = np.average(candidate, weights=n)
             return float(np.sqrt(np.average((candidate - mean) ** 2, weights=n)))
     return 0.0
+
+
+def robust_moments(values: npt.ArrayLike) -> tuple[float, float]:
+    """Return the mean and the standard deviation of values clipped at both ends, in their unit.
+
+    The lowest and the highest 1 %, but at least one value at each end, count as the next one. If the others are all
+    equal, nothing is clipped: the deviation is 0 only if all values are equal, or there are none.
+
+    Args:
+        values: shape (n,).
+
+    Example:
+        >>> robust_moments([0.0, 1.0, 0.0, 1.0, 1e6])
+        (0.6, 0.48989794855663565)
+    """
+    x = np.sort(as_floats("values", values))
+    if not len(x):
+        return 0.0, 0.0
+    cut = max(1, len(x) // 100)
+    clipped = np.clip(x, x[cut], x[-1 - cut]) if len(x) > 2 * cut else x
+    kept = clipped if clipped[0] != clipped[-1] else x
+    return float(kept.mean()), float(kept.std())
 
 
 def difference_interval(first: npt.ArrayLike, second: npt.ArrayLike, *, level: float = 0.95) -> Interval:

@@ -9,7 +9,17 @@ from typing import Any, Self
 import numpy as np
 
 from seasoned.checks import check_instance, check_text
-from seasoned.core import AdvantageEstimate, Cells, Sums, capped_beta, log_softmax, mix_in, modulate, sample_index
+from seasoned.core import (
+    AdvantageEstimate,
+    Cells,
+    SimilarStates,
+    Sums,
+    capped_beta,
+    log_softmax,
+    mix_in,
+    modulate,
+    sample_index,
+)
 from seasoned.errors import InputError, counted
 from seasoned.policies.base_policy import base_decision, generator
 from seasoned.policies.candidates import Candidates, check_candidates
@@ -162,6 +172,8 @@ class JitRL:
                 exclude_task=task if settings.exclude_same_task else None,
                 backup=settings.backup,  # type: ignore[arg-type]  # a beta was turned into a Backup
                 propensity_floor=settings.propensity_floor,
+                similarity=settings.similarity,
+                current_task=task,
             )
             return self.memory.evidence(query)
 
@@ -207,16 +219,49 @@ class JitRL:
             else Cells(sums.states, sums.actions, sums.counts, sums.weights, sums.totals, sums.squares, sums.shares)
         )
         rows = _rows(actions, evidence)
-        estimate = self.settings.estimator.estimate(
-            Sums(evidence.counts, evidence.weights, evidence.totals, evidence.squares, cells),
-            rows=rows,
-            base_probs=base_probs,
-            spread=evidence.spread,
-            rng=rng,
-        )
+        if self.settings.estimation == "process":
+            estimate = self._process_estimate(cells, rows, base_probs, evidence)
+        else:
+            estimate = self.settings.estimator.estimate(
+                Sums(evidence.counts, evidence.weights, evidence.totals, evidence.squares, cells),
+                rows=rows,
+                base_probs=base_probs,
+                spread=evidence.spread,
+                rng=rng,
+            )
         if evidence.unshown is None:
             return estimate
         return estimate.discounted(np.append(_unshown(evidence) / evidence.counts, 1.0)[rows])
+
+    def _process_estimate(
+        self, cells: Cells | None, rows: Ints, base_probs: Floats, evidence: Evidence
+    ) -> AdvantageEstimate:
+        """Return the advantages by the Gaussian process."""
+        to_query, to_each_other, recent = evidence.similarities, evidence.state_similarities, evidence.recent
+        if cells is None or to_query is None or to_each_other is None or recent is None:
+            raise InputError(
+                "evidence without similarities between states",
+                "a memory must answer a query with similarity='rarity' by the similarities",
+                "Use a seasoned.Memory, or estimation='means'.",
+            )
+        return self.settings.process.estimate(
+            cells,
+            SimilarStates(to_query, to_each_other),
+            rows=rows,
+            base_probs=base_probs,
+            mean=recent.mean,
+            unit=recent.spread if recent.spread > 0.0 else 1.0,
+        )
+
+    def _kl_limit(self, evidence: Evidence) -> float | None:
+        """Return the most nats that the decision may spend; None: no limit."""
+        settings, limits = self.settings, []
+        if settings.max_kl_nats is not None:
+            limits.append(settings.max_kl_nats)
+        sums, similarities = evidence.by_state, evidence.similarities
+        if settings.nats_per_step is not None and sums is not None and similarities is not None:
+            limits.append(settings.nats_per_step * float(sums.weights @ similarities[sums.states]))
+        return min(limits, default=None)
 
     def _abstained(
         self,
@@ -260,8 +305,9 @@ class JitRL:
         settings = self.settings
         logits = np.exp(base) if settings.prior_scale == "probabilities" else base
         wanted = beta = settings.beta_after(evidence.n_episodes)
-        if settings.max_kl_nats is not None:
-            beta = capped_beta(logits, estimate.advantages, beta, settings.max_kl_nats)
+        limit = self._kl_limit(evidence)
+        if limit is not None:
+            beta = capped_beta(logits, estimate.advantages, beta, limit)
         # At beta = 0 the model decides alone, on whichever scale.
         shifted = modulate(logits if beta else base, estimate.advantages, beta)
         probs = np.exp(shifted)
@@ -279,7 +325,7 @@ class JitRL:
         if evidence.n_unlogged:
             reason += f"; {evidence.n_unlogged} of the steps have no propensity, which was estimated"
         if beta < wanted:
-            reason += f"; beta lowered from {wanted:g} to spend at most {settings.max_kl_nats:g} nats"
+            reason += f"; beta lowered from {wanted:g} to spend at most {limit:.3g} nats"
         bounds = zip(actions, estimate.low.tolist(), estimate.high.tolist(), strict=True)
         return Decision(
             state=state,

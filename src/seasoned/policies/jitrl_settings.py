@@ -6,7 +6,7 @@ from dataclasses import dataclass, fields
 from typing import Any, Literal, get_args
 
 from seasoned.checks import check_flag, check_number, check_one_of, check_whole
-from seasoned.core import AdvantageEstimator, Exploration, check_beta, check_gamma
+from seasoned.core import AdvantageEstimator, Exploration, ProcessEstimator, check_beta, check_gamma
 from seasoned.core.advantage import Baseline, Levels, Scale
 from seasoned.errors import InputError, excerpt
 from seasoned.types import Backup
@@ -17,6 +17,8 @@ Unit = Literal["steps", "states"]
 ActionSelection = Literal["sample", "argmax"]
 PriorScale = Literal["logprobs", "probabilities"]
 MemoryBase = Literal["mass", "zero"]
+Similarity = Literal["jaccard", "rarity"]
+Estimation = Literal["means", "process"]
 
 _THRESHOLD_STEPS = 20
 _BETA_EPISODES = 50
@@ -32,9 +34,17 @@ _RANGES: dict[str, dict[str, Any]] = {
     "similarity_power": {"at_least": 0},
     "propensity_floor": {"at_least": 1e-6, "at_most": 1},
     "decay": {"above": 0, "at_most": 1},
+    "nats_per_step": {"above": 0},
 }
-_OPTIONAL = ("all_above", "kappa", "max_kl_nats", "memory_return_above", "propensity_floor")
-_CHOICES = {"unit": Unit, "selection": ActionSelection, "prior_scale": PriorScale, "memory_base": MemoryBase}
+_OPTIONAL = ("all_above", "kappa", "max_kl_nats", "memory_return_above", "nats_per_step", "propensity_floor")
+_CHOICES = {
+    "unit": Unit,
+    "selection": ActionSelection,
+    "prior_scale": PriorScale,
+    "memory_base": MemoryBase,
+    "similarity": Similarity,
+    "estimation": Estimation,
+}
 
 
 @dataclass(frozen=True, slots=True)
@@ -75,6 +85,14 @@ class JitRLSettings:
             and Ridder 2003). All steps at the neighbours are read: the cost grows with their visits. None: no such
             weight.
         exclude_same_task: the leave-one-task-out guard: ignore the steps stored under the task being played.
+        similarity: of states: `jaccard`, the share of common features; `rarity`, the cosine of feature sets in which a
+            rare feature weighs more.
+        estimation: of values: `means`, by `seasoned.core.AdvantageEstimator`, or `process`, a Gaussian process over the
+            similar states (`seasoned.core.ProcessEstimator`), with the mean and the spread of the latest returns, and
+            its default shares of level and noise. It needs `similarity="rarity"`; `baseline`, `scale`, `kappa`,
+            `levels`, `exploration`, `similarity_power` and `propensity_floor` are of `means` alone.
+        nats_per_step: a decision spends at most so many nats of KL for each stored step at the neighbours, a step
+            counting by the similarity of its state: beta is lowered to meet it. None: no such cap.
 
     Raises:
         InputError: a value breaks its rule.
@@ -107,6 +125,9 @@ class JitRLSettings:
     decay: float = 1.0
     propensity_floor: float | None = None
     exclude_same_task: bool = False
+    similarity: Similarity = "jaccard"
+    estimation: Estimation = "means"
+    nats_per_step: float | None = None
 
     def __post_init__(self) -> None:
         check_whole("k", self.k, 1)
@@ -127,11 +148,28 @@ class JitRLSettings:
                 "exploration must be a rule such as ExplorationBonus, or None",
                 "Pass seasoned.core.ExplorationBonus(alpha=..., rate=...).",
             )
-        if self.max_kl_nats is not None and (self.selection != "sample" or self.prior_scale != "logprobs"):
+        capped = "max_kl_nats" if self.max_kl_nats is not None else "nats_per_step"
+        if getattr(self, capped) is not None and (self.selection != "sample" or self.prior_scale != "logprobs"):
             raise InputError(
-                f"max_kl_nats = {self.max_kl_nats}, selection = {self.selection!r}, prior_scale = {self.prior_scale!r}",
+                f"{capped} = {getattr(self, capped)}, selection = {self.selection!r}, "
+                f"prior_scale = {self.prior_scale!r}",
                 "a cap on KL needs actions that are sampled from shifted logprobs",
                 "Leave it out, or use selection='sample' and prior_scale='logprobs'.",
+            )
+        if self.estimation == "process" and (
+            self.similarity != "rarity" or self.exploration is not None or self.propensity_floor is not None
+        ):
+            raise InputError(
+                f"estimation = 'process', similarity = {self.similarity!r}, exploration = {excerpt(self.exploration)}, "
+                f"propensity_floor = {self.propensity_floor}",
+                "the process needs similarity by rarity, and no exploration and no floor",
+                "Use similarity='rarity', exploration=None and propensity_floor=None.",
+            )
+        if (self.nats_per_step is not None or self.similarity == "rarity") and self.unit != "states":
+            raise InputError(
+                f"nats_per_step = {self.nats_per_step}, similarity = {self.similarity!r}, unit = 'steps'",
+                "nats_per_step and similarity by rarity are of distinct states",
+                "Use unit='states'.",
             )
         if (self.levels == "own" or self.propensity_floor is not None) and self.unit != "states":
             raise InputError(
@@ -149,6 +187,11 @@ class JitRLSettings:
     def estimator(self) -> AdvantageEstimator:
         """The estimator that these settings configure."""
         return AdvantageEstimator(self.baseline, self.scale, self.kappa, self.exploration, self.levels)
+
+    @property
+    def process(self) -> ProcessEstimator:
+        """The estimator of `estimation="process"`."""
+        return ProcessEstimator()
 
     def threshold_at(self, step: int) -> float:
         """Return the smallest similarity of a neighbour at this step of an episode."""

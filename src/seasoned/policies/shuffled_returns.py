@@ -42,8 +42,14 @@ class ShuffledReturns:
         """Return evidence with returns permuted across stored steps; see `Memory.evidence`.
 
         Raises:
-            InputError: as for `Memory.evidence`; or the query would weight the neighbours.
+            InputError: as for `Memory.evidence`; or the query would weight the neighbours, or retrieve by rarity.
         """
+        if query.similarity != "jaccard":
+            raise InputError(
+                f"similarity = {query.similarity!r}",
+                "the placebo retrieves by the share of common features",
+                "Compare with similarity='jaccard'.",
+            )
         if query.similarity_power != 0.0 or query.decay != 1.0 or query.propensity_floor is not None:
             raise InputError(
                 f"similarity_power = {query.similarity_power}, decay = {query.decay}, "

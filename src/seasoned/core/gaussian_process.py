@@ -1,0 +1,208 @@
+"""Values of actions as a Gaussian process over similar states: what each state lends to another by its similarity."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+
+from seasoned.checks import check_number
+from seasoned.core.advantage import AdvantageEstimate
+from seasoned.core.arrays import Floats, Ints
+from seasoned.core.shrinkage import Cells
+from seasoned.errors import InputError
+
+__all__ = ["ProcessEstimator", "SimilarStates"]
+
+_INTERVAL_DEVIATIONS = 1.959963984540054  # 95 % of a normal distribution
+_NOISE_PRIOR_DEGREES = 4.0
+
+
+@dataclass(frozen=True, slots=True)
+class SimilarStates:
+    """The similarities of S neighbour states.
+
+    Args:
+        to_query: shape (S,), to the state of the decision, in [0, 1].
+        to_each_other: shape (S, S), in [0, 1], positive semi-definite, 1 on the diagonal.
+    """
+
+    to_query: Floats
+    to_each_other: Floats
+
+
+@dataclass(frozen=True, slots=True)
+class ProcessEstimator:
+    """Turns evidence at similar states into advantages, by the posterior of a Gaussian process.
+
+    The value of action a at state s is `Q(s, a) = m + unit * (level(s) + effect(s, a))`, two independent Gaussian
+    processes with mean 0 and, k being the similarity of two states,
+
+        Cov[level(s), level(s')] = rho k(s, s'),    Cov[effect(s, a), effect(s', a')] = (1 - rho) k(s, s') [a = a']
+
+    and the mean return of n steps of a at s is `Q(s, a)` plus noise of variance `unit^2 eta / n`. Posterior mean and
+    variance are exact (Rasmussen and Williams 2006, Gaussian Processes for Machine Learning, section 2.2; in
+    geostatistics: kriging). It follows that
+
+    - a state trusts its own steps as they grow in number, and near-duplicates lend theirs by similarity;
+    - ten near-duplicates of each other are worth little more than one, because they are correlated;
+    - an untried action has the value `m + unit * level`: it is tried where all others did worse than m;
+    - intervals hold the prior's uncertainty, so that they are not empty at one step.
+
+    `A(a) = (Q(a) - V) / unit` with `V = sum_a pi(a) Q(a)` over all candidates, pi being the model's own policy. The
+    closed form of JitRL, arXiv 2601.18510, is unchanged; its mean over neighbours is replaced. `eta` is
+    `(v0 noise + SS / unit^2) / (v0 + d)`, with SS the squared deviations of returns from their cell's mean, d their
+    degrees of freedom, and a prior of v0 = 4 degrees.
+
+    The cost is `O(S^3 + sum_a S_a^3 + S^2 A)` for S states and A actions, S_a states with action a.
+
+    Args:
+        level: rho, the share of variance that all actions of a state have in common, in [0, 1).
+        noise: eta before any repetition was seen, above 0.
+
+    Example:
+        >>> cells = Cells(*(np.array(a) for a in ([0], [0], [1.0], [1.0], [1.0], [1.0])))
+        >>> states = SimilarStates(np.array([1.0]), np.eye(1))
+        >>> estimate = ProcessEstimator(level=0.0, noise=0.25).estimate(
+        ...     cells, states, rows=np.array([0, -1]), base_probs=np.array([0.5, 0.5]), mean=0.0, unit=1.0)
+        >>> estimate.advantages.tolist()
+        [0.4, -0.4]
+    """
+
+    level: float = 0.3
+    noise: float = 0.1
+
+    def __post_init__(self) -> None:
+        check_number("level", self.level, 0, below=1, next_step="The default is 0.3.")
+        check_number("noise", self.noise, above=0, next_step="The default is 0.1.")
+
+    def estimate(
+        self, cells: Cells, states: SimilarStates, *, rows: Ints, base_probs: Floats, mean: float, unit: float
+    ) -> AdvantageEstimate:
+        """Return the advantages of C candidates.
+
+        Args:
+            cells: sums by distinct state and action, M pairs.
+            states: the similarities of the S states.
+            rows: shape (C,), each candidate's action in `cells`; -1 if it is untried.
+            base_probs: shape (C,), the model's own policy.
+            mean: m, the expected return of an action about which nothing is known, in reward units.
+            unit: the scale of returns, in reward units, above 0.
+
+        Raises:
+            InputError: the similarities do not fit the cells, or the unit is not above 0.
+        """
+        n_states = len(states.to_query)
+        if states.to_each_other.shape != (n_states, n_states) or (
+            len(cells.states) and int(cells.states.max()) >= n_states
+        ):
+            raise InputError(
+                f"similarities of shape {states.to_query.shape} and {states.to_each_other.shape}",
+                "each state of the cells has similarities, of shape (S,) and (S, S)",
+                "Pass the similarities that belong to the cells.",
+            )
+        check_number("unit", unit, above=0, next_step="It is the spread of the returns.")
+        held = np.flatnonzero(cells.weights > 0.0)
+        parts = self._blocks(cells, held, states, mean, unit)
+        n_actions = len(parts.own)
+        known = (rows >= 0) & (rows < n_actions)
+        at = np.where(known, rows, n_actions)  # one more row, of zeros, for the untried
+
+        rho, near = self.level, states.to_query
+        spread = rho * states.to_each_other
+        solved = np.linalg.solve(np.eye(n_states) + spread @ parts.information, spread)  # symmetric
+        level_of_returns = parts.returns - parts.information @ (solved @ parts.returns)
+        common = rho * float(near @ level_of_returns)
+        reach = np.pad(parts.reach, ((0, 0), (0, 1)))
+        own = np.append(parts.own, 0.0) - reach.T @ (solved @ parts.returns)
+        values = common + (1.0 - rho) * own[at]
+
+        # Variances of the contrasts Q(c) - sum pi Q, without the matrix between all candidates.
+        pulled = parts.information @ near
+        level_level = float(near @ pulled - pulled @ solved @ pulled)
+        level_own = reach.T @ near - reach.T @ (solved @ pulled)
+        through = solved @ reach
+        own_own = np.append(parts.precision, 0.0) - (reach * through).sum(axis=0)
+        explained = rho * rho * level_level + 2.0 * rho * (1.0 - rho) * level_own + (1.0 - rho) ** 2 * own_own
+        variances = np.maximum(1.0 - explained[at], 0.0)
+        weights = np.bincount(at, base_probs, n_actions + 1)  # of the base policy, by action
+        untried = at == n_actions
+        mixed = reach @ weights
+        with_v = (
+            rho
+            + (1.0 - rho) * base_probs
+            - rho * rho * level_level
+            - rho * (1.0 - rho) * (level_own[at] + float(weights @ level_own))
+            - (1.0 - rho) ** 2 * (weights[at] * np.append(parts.precision, 0.0)[at] - reach.T[at] @ (solved @ mixed))
+        )
+        of_v = float(base_probs @ with_v)
+        half = _INTERVAL_DEVIATIONS * np.sqrt(np.maximum(variances - 2.0 * with_v + of_v, 0.0))
+
+        advantages = values - float(base_probs @ values)
+        means = np.full(len(rows), np.nan)
+        weights_of, totals_of = (
+            np.bincount(cells.actions[held], column[held], n_actions) for column in (cells.weights, cells.totals)
+        )
+        tried = known & (np.append(weights_of, 0.0)[at] > 0.0)
+        means[tried] = totals_of[rows[tried]] / weights_of[rows[tried]]
+        nothing = np.full(len(rows), np.nan)
+        return AdvantageEstimate(
+            values=means,
+            advantages=advantages,
+            bonuses=np.zeros(len(rows)),
+            low=np.where(untried, nothing, advantages - half),
+            high=np.where(untried, nothing, advantages + half),
+            baseline=mean + unit * float(base_probs @ values),
+            scale=unit,
+            kappa=parts.noise,
+        )
+
+    def _blocks(self, cells: Cells, held: Ints, states: SimilarStates, mean: float, unit: float) -> _Blocks:
+        """Return the parts of the posterior of each action's effect alone."""
+        weights, means = cells.weights[held], cells.totals[held] / cells.weights[held]
+        with np.errstate(over="ignore", invalid="ignore"):
+            within = (cells.squares[held] - cells.totals[held] * means) / unit**2
+        degrees = np.maximum(weights - 1.0, 0.0)
+        counted = (degrees > 0.0) & np.isfinite(within)
+        eta = (_NOISE_PRIOR_DEGREES * self.noise + float(np.maximum(within[counted], 0.0).sum())) / (
+            _NOISE_PRIOR_DEGREES + float(degrees[counted].sum())
+        )
+        residuals, noise = (means - mean) / unit, eta / weights
+        n_states, n_actions = len(states.to_query), int(cells.actions.max(initial=-1)) + 1
+        information = np.zeros((n_states, n_states))
+        returns, reach = np.zeros(n_states), np.zeros((n_states, n_actions))
+        own, precision = np.zeros(n_actions), np.zeros(n_actions)
+        actions = cells.actions[held]
+        for action in np.unique(actions).tolist():
+            of_action = np.flatnonzero(actions == action)
+            at = cells.states[held][of_action]
+            covariance = (1.0 - self.level) * states.to_each_other[np.ix_(at, at)] + np.diag(noise[of_action])
+            near = states.to_query[at]
+            inverse = np.linalg.inv(covariance)
+            information[np.ix_(at, at)] += inverse
+            returns[at] += inverse @ residuals[of_action]
+            reach[at, action] = inverse @ near
+            own[action] = near @ inverse @ residuals[of_action]
+            precision[action] = near @ inverse @ near
+        return _Blocks(information, returns, reach, own, precision, eta)
+
+
+@dataclass(frozen=True, slots=True)
+class _Blocks:
+    """Sums over actions of what their own steps say, with B the covariance of an action's returns without levels.
+
+    Args:
+        information: shape (S, S), the sum of `B^-1`.
+        returns: shape (S,), the sum of `B^-1 y`.
+        reach: shape (S, A), `B^-1 k`, k the similarities to the query.
+        own: shape (A,), `k' B^-1 y`.
+        precision: shape (A,), `k' B^-1 k`.
+        noise: eta.
+    """
+
+    information: Floats
+    returns: Floats
+    reach: Floats
+    own: Floats
+    precision: Floats
+    noise: float

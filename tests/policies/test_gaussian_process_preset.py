@@ -1,0 +1,203 @@
+"""The gaussian-process preset on a real memory: it learns from sentences, and no outlier silences it."""
+
+from __future__ import annotations
+
+import random
+
+import pytest
+
+from seasoned import Episode, JitRL, Memory, Step
+from seasoned.core import UCB
+from seasoned.errors import InputError
+from seasoned.types import EvidenceQuery
+
+TOPICS = {
+    "bank": ["account", "balance", "card", "transfer", "loan", "interest", "payment", "deposit", "credit", "savings"],
+    "travel": ["flight", "hotel", "luggage", "passport", "airport", "visa", "booking", "train", "ticket", "resort"],
+    "kitchen": ["recipe", "oven", "flour", "butter", "salt", "pan", "calories", "dinner", "soup", "spice"],
+    "car": ["tire", "engine", "oil", "brake", "fuel", "mileage", "battery", "wheel", "garage", "insurance"],
+}
+FILLERS = [
+    *("please", "can", "you", "tell", "me", "about", "my", "the", "a", "what", "is", "how", "do", "i", "need", "to"),
+    *("know", "now", "with", "for", "and"),
+]
+EVEN = dict.fromkeys(TOPICS, -1.386)
+
+
+def sentences(seed, n):
+    """Sentences of 4 fillers and 2 words of a topic, in random order, each with its topic."""
+    rng = random.Random(seed)
+    for _ in range(n):
+        topic = rng.choice(list(TOPICS))
+        words = [*rng.sample(FILLERS, 4), *rng.sample(TOPICS[topic], 2)]
+        rng.shuffle(words)
+        yield " ".join(words), topic
+
+
+def mean_reward(preset, n=240, seed=0):
+    """The mean reward of the last third of n rounds."""
+    rewards = []
+    with Memory.open(":memory:") as memory:
+        policy = JitRL.preset(preset, memory)
+        for i, (text, topic) in enumerate(sentences(seed, n)):
+            decision = policy.decide(text, EVEN, seed=i)
+            rewards.append(float(decision.action == topic))
+            memory.add(Episode("route", [Step(text, decision.action, rewards[-1])]))
+    return sum(rewards[-n // 3 :]) / (n // 3)
+
+
+def test_preset_learns_topics_of_sentences_that_share_few_words():
+    assert mean_reward("gaussian-process") > 0.8
+    assert mean_reward("default") < 0.4  # one in four is chance
+
+
+def pages(memory, n_pages=8, n_each=6):
+    for page in range(n_pages):
+        for i in range(n_each):
+            action = "pay" if i % 2 else "back"
+            memory.add(Episode("shop", [Step(f"state {page} zz{page}", action, float(i % 2))]))
+
+
+PRIOR = {"pay": -2.4, "back": -0.1}
+
+
+@pytest.mark.parametrize("reward", [1e6, -1000.0, 1e100])
+def test_absurd_reward_at_an_unrelated_state_changes_no_other_decision(reward):
+    with Memory.open(":memory:") as memory:
+        pages(memory)
+        policy = JitRL.preset("gaussian-process", memory)
+        before = policy.decide("state 3 zz3", PRIOR).probs["pay"]
+        memory.add(Episode("poison", [Step("unrelated q", "junk", reward)]))
+        after = policy.decide("state 3 zz3", PRIOR).probs["pay"]
+    assert before > 0.9
+    assert abs(after - before) < 0.05
+
+
+def test_twenty_episodes_at_near_duplicates_do_not_flip_a_thousand_at_the_state():
+    page = " ".join(f"w{i}" for i in range(40))
+    with Memory.open(":memory:") as memory:
+        memory.add_many([Episode("t", [Step(page, "pay" if i % 2 else "back", float(i % 2))]) for i in range(1000)])
+        policy = JitRL.preset("gaussian-process", memory)
+        before = policy.decide(page, PRIOR).probs["pay"]
+        for j in range(10):
+            copy = f"{page} extra z{j}"
+            memory.add_many([Episode("t", [Step(copy, "back", 1.0)]), Episode("t", [Step(copy, "pay", 0.0)])])
+        after = policy.decide(page, PRIOR).probs["pay"]
+    assert before > 0.95
+    assert after > before - 0.1
+
+
+def test_one_step_spends_at_most_one_nat():
+    with Memory.open(":memory:") as memory:
+        memory.add(Episode("t", [Step("page:cart", "pay", 1.0)]))
+        decision = JitRL.preset("gaussian-process", memory).decide("page:cart", {"pay": -7.0, "back": -0.001})
+    assert decision.kl_nats <= 1.0 + 1e-9
+
+
+def test_without_evidence_the_decision_is_the_prior():
+    with Memory.open(":memory:") as memory:
+        memory.add(Episode("t", [Step("alpha beta", "pay", 1.0)]))
+        decision = JitRL.preset("gaussian-process", memory).decide("gamma delta", PRIOR)
+    assert decision.mode == "base" and decision.probs == decision.base_probs
+
+
+def test_equal_rewards_shift_nothing():
+    with Memory.open(":memory:") as memory:
+        memory.add_many([Episode("t", [Step("page:cart", action, 2.0)]) for action in ("pay", "back", "pay")])
+        decision = JitRL.preset("gaussian-process", memory).decide("page:cart", PRIOR)
+    assert decision.probs == pytest.approx(decision.base_probs)
+
+
+def test_reopened_memory_decides_alike(tmp_path):
+    rows = [Episode("t", [Step(text, topic, float(i % 3 > 0))]) for i, (text, topic) in enumerate(sentences(3, 300))]
+    with Memory.open(tmp_path / "m.db") as memory:
+        policy = JitRL.preset("gaussian-process", memory)
+        for row in rows:  # one by one, so that the index grows while it answers
+            memory.add(row)
+            policy.decide("please tell me about my flight", EVEN, seed=0)
+        grown = policy.decide("hotel and visa please", EVEN, seed=0)
+    with Memory.open(tmp_path / "m.db") as memory:
+        opened = JitRL.preset("gaussian-process", memory).decide("hotel and visa please", EVEN, seed=0)
+    assert opened.probs == pytest.approx(grown.probs, abs=1e-12)
+    assert [n.experience for n in opened.neighbors] == [n.experience for n in grown.neighbors]
+
+
+def test_recent_returns_are_of_the_task_where_it_has_enough():
+    with Memory.open(":memory:") as memory:
+        memory.add_many([Episode("big", [Step(f"level {i}", "go", 350.0 * (i % 2))]) for i in range(40)])
+        memory.add_many([Episode("small", [Step(f"page {i}", "go", float(i % 2))]) for i in range(40)])
+
+        def recent(task):
+            query = EvidenceQuery("page 1", k=5, unit="states", threshold=0.0, similarity="rarity", current_task=task)
+            return memory.evidence(query).recent
+
+        assert (recent("small").mean, recent("small").spread, recent("small").n) == (0.5, 0.5, 40)
+        assert (recent("big").mean, recent("big").n) == (175.0, 40)
+        assert recent("unknown").n == recent(None).n == 80
+
+
+def test_task_of_a_query_is_redacted_as_it_was_stored():
+    with Memory.open(":memory:", redact=lambda text: text.replace("Ann", "[name]")) as memory:
+        memory.add_many([Episode("for Ann", [Step("page:cart", "pay", 1.0)])] * 20)
+        memory.add_many([Episode("for Bob", [Step("page:cart", "pay", 0.0)])] * 20)
+        query = EvidenceQuery(
+            "page:cart", k=5, unit="states", threshold=0.0, similarity="rarity", current_task="for Ann"
+        )
+        assert memory.evidence(query).recent.mean == 1.0
+
+
+def test_feedback_moves_the_recent_returns():
+    with Memory.open(":memory:") as memory:
+        id_ = memory.add(Episode("t", [Step("page:cart", "pay", 0.0)]))
+        query = EvidenceQuery("page:cart", k=5, unit="states", threshold=0.0, similarity="rarity")
+        assert memory.evidence(query).recent.mean == 0.0
+        memory.feedback(id_, reward=1.0, step=0, source="human")
+        assert memory.evidence(query).recent.mean == 1.0
+
+
+def test_left_out_task_lends_nothing():
+    def decision(reward):
+        with Memory.open(":memory:") as memory:
+            memory.add_many(
+                [Episode("other", [Step("page:cart", "back", 1.0)]), Episode("other", [Step("x", "y", 0.0)])]
+            )
+            memory.add_many([Episode("mine", [Step("page:cart", "pay", reward)])] * 20)
+            policy = JitRL.preset("gaussian-process", memory, exclude_same_task=True)
+            return policy.decide("page:cart", PRIOR, task="mine")
+
+    assert decision(1.0).n_steps == 1
+    assert decision(1.0).probs == decision(-50.0).probs
+
+
+@pytest.mark.parametrize(
+    "changes",
+    [
+        {"similarity": "jaccard"},
+        {"exploration": UCB()},
+        {"propensity_floor": 0.05},
+        {"unit": "steps"},
+        {"nats_per_step": 0.0},
+        {"estimation": "guess"},
+        {"selection": "argmax"},
+    ],
+)
+def test_settings_that_contradict_are_refused(changes):
+    with Memory.open(":memory:") as memory, pytest.raises(InputError):
+        JitRL.preset("gaussian-process", memory, **changes)
+
+
+def test_memory_without_similarities_between_states_is_refused():
+    class Means:
+        """A source of evidence that ignores the similarity it is asked for."""
+
+        def __init__(self, memory):
+            self._memory = memory
+
+        def evidence(self, query):
+            asked = EvidenceQuery(query.state, k=query.k, unit="states", threshold=0.0)
+            return self._memory.evidence(asked)
+
+    with Memory.open(":memory:") as memory:
+        memory.add(Episode("t", [Step("page:cart", "pay", 1.0)]))
+        with pytest.raises(InputError, match="similarities between states"):
+            JitRL.preset("gaussian-process", Means(memory)).decide("page:cart", PRIOR)
