@@ -53,6 +53,22 @@ def feedback_outside_of_an_episode(memory):
     memory.feedback(feedback=OwnAnswer(f"own {SECRET}"), task=f"task {SECRET}", state=f"state {SECRET}")
 
 
+NAMES = {"purpose": SECRET, "policy": {"deep": SECRET}, "examples": [[SECRET, 0]], "author": SECRET, "model": [SECRET]}
+
+
+def import_names(memory):
+    with Memory.open(":memory:") as plain:
+        plain.add(Episode("shop", [Step("cart", "pay")], "e1"))
+        plain.note("e1", "my.kind", NAMES)
+        memory.import_lines(plain.export())
+
+
+def record_names(memory):
+    with memory.episode("shop") as episode:
+        episode.record("cart", "pay")
+        episode.note("my.kind", NAMES, step=0)
+
+
 ENTRIES = {
     "add": lambda memory: memory.add(secret_episode()),
     "add_many": lambda memory: memory.add_many([secret_episode(), secret_episode()]),
@@ -60,6 +76,9 @@ ENTRIES = {
     "import_lines": lambda memory: memory.import_lines(plain_lines()),
     "import_episodes": lambda memory: memory.import_episodes([(secret_episode(), None)]),
     "note": lambda memory: memory.note("e0", "remark", {"text": SECRET, SECRET: {"deep": [SECRET]}}),
+    "note with names of other kinds": lambda memory: memory.note("e0", "my.kind", NAMES),
+    "import of a note with names of other kinds": import_names,
+    "recorded note with names of other kinds": record_names,
     "feedback outside of an episode": feedback_outside_of_an_episode,
     "quarantine": lambda memory: memory.quarantine(Selection(task=f"task {SECRET}"), f"because of {SECRET}"),
     "search": lambda memory: memory.search(f"state {SECRET}", gamma=0.5),

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import math
 import re
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
-from typing import Any, Self, TypeAlias
+from typing import Any, ClassVar, Self, TypeAlias
 
 import numpy as np
 
@@ -17,12 +17,14 @@ __all__ = [
     "DECIDED",
     "JSON",
     "MAX_BODY_DEPTH",
+    "NAME_POSITIONS",
     "PLAN",
     "QUESTION",
     "REASONING",
     "RETIRED",
     "SHOWN",
     "DecidedBody",
+    "NamePositions",
     "Note",
     "QuestionBody",
     "ShownBody",
@@ -35,6 +37,16 @@ __all__ = [
 
 JSON: TypeAlias = bool | int | float | str | Sequence["JSON"] | Mapping[str, "JSON"] | None
 """What JSON can hold."""
+
+NamePositions: TypeAlias = (
+    Callable[[str], object] | Mapping[str, "NamePositions"] | list["NamePositions"] | tuple["NamePositions", ...] | None
+)
+"""The positions of ids and names in a body, which are not redacted.
+
+A mapping has the positions of an object by its keys, which are not redacted either; a list of one item those of every
+item of a list; a tuple those of a list of its length. A function tells whether a text at its position is a name. None:
+every text is redacted.
+"""
 
 MAX_BODY_DEPTH = 32
 """How deep lists and objects of a note's body may lie in each other."""
@@ -225,6 +237,11 @@ def note_text_of(body: object) -> str | None:
     return text if isinstance(text, str) and text.strip() else None
 
 
+def _any_name(text: str) -> bool:
+    """Return True: an id or a model's name may be any text, as in an episode."""
+    return True
+
+
 @dataclass(frozen=True, slots=True)
 class ShownBody:
     """Body of a `SHOWN` note.
@@ -239,6 +256,11 @@ class ShownBody:
         {'examples': [['e1', 0]], 'mode': 'prompt', 'purpose': 'act'}
     """
 
+    name_positions: ClassVar[NamePositions] = {
+        "examples": [(_any_name, None)],
+        "mode": frozenset({"prompt", "both"}).__contains__,
+        "purpose": frozenset({"plan", "reason", "act"}).__contains__,
+    }
     examples: tuple[tuple[str, int], ...]
     mode: str = "prompt"
     purpose: str = "act"
@@ -301,6 +323,13 @@ class DecidedBody:
         {'by': 'student', 'model': 'small', 'reason': 'it is sure', 'agreement': 0.9}
     """
 
+    name_positions: ClassVar[NamePositions] = {
+        "by": frozenset({"student", "teacher"}).__contains__,
+        "model": _any_name,
+        "reason": None,
+        "agreement": None,
+        "evidence": None,
+    }
     by: str
     model: str | None
     reason: str
@@ -325,6 +354,13 @@ class QuestionBody:
         episode_id, step: the stored step that the question is about; None for a question about no stored step.
     """
 
+    name_positions: ClassVar[NamePositions] = {
+        "digest": re.compile("[0-9a-f]{64}").fullmatch,
+        "candidates": [{"text": None, "logprob": None, "model": _any_name}],
+        "prompt": None,
+        "episode_id": _any_name,
+        "step": None,
+    }
     digest: str
     candidates: Sequence[Mapping[str, Any]]
     prompt: str | None
@@ -349,3 +385,14 @@ class QuestionBody:
     def target(self, question_id: str) -> tuple[str, int]:
         """Return (episode id, step) of the step that an answer is about: without one, the question's own step."""
         return (question_id, 0) if self.episode_id is None else (self.episode_id, int(self.step or 0))
+
+
+NAME_POSITIONS: Mapping[str, NamePositions] = {
+    PLAN: {"text": None},
+    REASONING: {"text": None},
+    RETIRED: {"value": None, "high": None, "confidence": None},
+    SHOWN: ShownBody.name_positions,
+    DECIDED: DecidedBody.name_positions,
+    QUESTION: QuestionBody.name_positions,
+}
+"""By kind, the positions of ids and names. In notes of other kinds every text is redacted."""

@@ -9,7 +9,7 @@ from postgres_server import postgres  # noqa: F401
 
 from seasoned import Episode, Memory, Step
 from seasoned.errors import InputError
-from seasoned.types import Choice, Correction, Edit, OwnAnswer, Review
+from seasoned.types import Choice, Correction, DecidedBody, Edit, OwnAnswer, QuestionBody, Review, ShownBody
 
 ID, OTHER = "5550000001", "5550000002"  # ids that look like telephone numbers
 
@@ -51,6 +51,98 @@ def test_texts_are_redacted_and_ids_and_digests_are_not(memory):
     }
     assert mine == {"text": "[phone]", "deep": {"comment": ["[phone]"]}, "[phone]": 1}
     memory.verify()
+
+
+KEYS = ("alternatives", "arm", "author", "digest", "episode", "episode_id", "episode_ids", "examples", "id")
+KEYS += ("ids", "mode", "model", "policy", "purpose", "source", "subject", "verdict", "by", "text", "reason")
+SECRETS = ["secret", ["secret"], {"deep": "secret"}, [["secret", 0]], [{"model": "secret", "text": "secret"}]]
+
+
+@pytest.fixture
+def marking():
+    """A memory with a redactor that changes every text, so that only exempt positions match after redaction."""
+    with Memory.open(":memory:", redact=lambda text: f"<{text}>") as memory:
+        memory.add(Episode("t", [Step("s", "a")], "e1"))
+        yield memory
+
+
+def body_of(memory):
+    return memory.notes()[-1].body
+
+
+def texts_of(value):
+    if isinstance(value, dict):
+        return [text for pair in value.items() for one in pair for text in texts_of(one)]
+    if isinstance(value, list):
+        return [text for one in value for text in texts_of(one)]
+    return [value] if isinstance(value, str) else []
+
+
+@pytest.mark.parametrize("value", SECRETS, ids=str)
+def test_every_text_of_an_unknown_kind_is_redacted(marking, value):
+    body = dict.fromkeys(KEYS, value)
+    marking.note("e1", "my.kind", {**body, "nested": [body]})
+    assert {text[0] + text[-1] for text in texts_of(body_of(marking))} == {"<>"}
+
+
+@pytest.mark.parametrize("kind", ["plan", "reasoning", "retired", "shown", "decided", "question"])
+@pytest.mark.parametrize("value", SECRETS, ids=str)
+def test_known_kinds_exempt_names_at_their_positions_only(marking, value, kind):
+    """An id of a shown step, a model and an episode may be any text; in every other place the text is redacted."""
+    body = dict.fromkeys(KEYS, value)
+    marking.note("e1", kind, {**body, "prompt": body, "nested": [body]})
+    exempt = {
+        ("shown", "examples"): [["secret", 0]],
+        ("decided", "model"): "secret",
+        ("question", "episode_id"): "secret",
+    }
+    unredacted = {key for key, one in body_of(marking).items() if "secret" in texts_of(one)}
+    assert unredacted == {key for (of, key), name in exempt.items() if of == kind and name == value}
+
+
+def test_names_of_known_kinds_match_after_redaction(marking):
+    candidates = [{"text": "pay", "logprob": -1.0, "model": "m-1"}, {"text": "wait", "logprob": None, "model": None}]
+    marking.note("e1", "shown", ShownBody((("e1", 0),), "both", "plan").record(), step=0)
+    assert body_of(marking) == ShownBody((("e1", 0),), "both", "plan").record()
+    marking.note("e1", "decided", DecidedBody("student", "m-1", "it is sure", 0.9, 2.0).record(), step=0)
+    assert body_of(marking) == DecidedBody("student", "m-1", "<it is sure>", 0.9, 2.0).record()
+    marking.note("e1", "question", QuestionBody("0af" * 21 + "9", candidates, "which?", "e1", 0).record())
+    question = QuestionBody.from_body(body_of(marking))
+    assert question.candidates == [{**candidates[0], "text": "<pay>"}, {**candidates[1], "text": "<wait>"}]
+    assert (question.digest, question.prompt, question.episode_id, question.step) == (
+        "0af" * 21 + "9",
+        "<which?>",
+        "e1",
+        0,
+    )
+    marking.note("e1", "plan", {"text": "search"})
+    assert body_of(marking) == {"text": "<search>"}
+    marking.note("e1", "retired", {"value": -1.0, "high": -0.5, "confidence": 0.9}, step=0)
+    assert body_of(marking) == {"value": -1.0, "high": -0.5, "confidence": 0.9}
+
+
+@pytest.mark.parametrize(
+    ("kind", "body"),
+    [
+        ("shown", {"mode": "secret"}),
+        ("shown", {"purpose": "secret"}),
+        ("shown", {"examples": ["secret"]}),
+        ("shown", {"examples": [["secret"]]}),
+        ("shown", {"examples": [[["secret"], 0]]}),
+        ("shown", {"examples": [[0, "secret"]]}),
+        ("shown", {"examples": {"deep": "secret"}}),
+        ("decided", {"by": "secret"}),
+        ("decided", {"model": ["secret"]}),
+        ("question", {"digest": "secret"}),
+        ("question", {"candidates": [{"model": {"deep": "secret"}}]}),
+        ("question", {"candidates": [{"text": "secret"}]}),
+        ("question", {"candidates": {"model": "secret"}}),
+    ],
+)
+def test_texts_of_another_form_than_a_name_are_redacted(marking, kind, body):
+    marking.note("e1", kind, body)
+    assert "secret" not in texts_of(body_of(marking))
+    assert "<secret>" in texts_of(body_of(marking))
 
 
 def test_imported_feedback_equals_added_feedback(memory, tmp_path):

@@ -7,7 +7,7 @@ redacted record is the record itself.
 from __future__ import annotations
 
 import uuid
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from dataclasses import replace
 from typing import Any, NewType, TypeVar, overload
 
@@ -17,6 +17,7 @@ from seasoned.errors import InputError, excerpt
 from seasoned.memory.values.selection import Quarantine, Selection
 from seasoned.memory.values.text_limits import check_size, check_sizes
 from seasoned.types import FEEDBACK_KINDS, Episode, Feedback, Note, check_body, feedback_from_record, feedback_record
+from seasoned.types.notes import NAME_POSITIONS, NamePositions
 
 __all__ = [
     "Redact",
@@ -39,29 +40,6 @@ RedactedFeedback = NewType("RedactedFeedback", Feedback)
 RedactedQuarantine = NewType("RedactedQuarantine", Quarantine)
 
 _Text = TypeVar("_Text", str, str | None)
-
-_NAMING = frozenset(
-    {
-        "alternatives",
-        "arm",
-        "author",
-        "digest",
-        "episode",
-        "episode_id",
-        "episode_ids",
-        "examples",
-        "id",
-        "ids",
-        "mode",
-        "model",
-        "policy",
-        "purpose",
-        "source",
-        "subject",
-        "verdict",
-    }
-)
-"""The keys of a note's body under which nothing is redacted: ids, digests, names, and words of a fixed set."""
 
 
 class Redaction:
@@ -113,7 +91,8 @@ class Redaction:
         """Return a note as it is stored.
 
         The texts of feedback are those of its kind (`Feedback.redacted`). Of other notes, every text of the body is
-        redacted at any depth, except under the keys of `_NAMING`, so that lookups by id and by name still match.
+        redacted at any depth, the keys of objects too, except at the `NAME_POSITIONS` of its kind, so that lookups by
+        id and by name still match.
 
         Raises:
             InputError: its body is larger than a text may be, as JSON, or redaction makes two keys of an object or two
@@ -123,7 +102,9 @@ class Redaction:
             redacted = feedback_from_record(note.kind, note.body).redacted(self._redact)
             note = replace(note, body={**note.body, **feedback_record(redacted)})
         elif self._redact is not None:
-            note = replace(note, body=check_body(_redacted_json(note.body, self._redact)))
+            note = replace(
+                note, body=check_body(_redacted_json(note.body, self._redact, NAME_POSITIONS.get(note.kind)))
+            )
         check_size("note", canonical_json(note.body), self._max_bytes)
         return RedactedNote(note)
 
@@ -164,15 +145,20 @@ def _with_id(episode: Episode) -> Episode:
     )
 
 
-def _redacted_json(value: Any, redact: Redact) -> Any:
+def _redacted_json(value: Any, redact: Redact, names: NamePositions) -> Any:
     if isinstance(value, str):
-        return redact(value)
+        return value if callable(names) and names(value) else redact(value)
     if isinstance(value, list):
-        return [_redacted_json(one, redact) for one in value]
+        inner = names * len(value) if isinstance(names, list) else names
+        if not isinstance(inner, list | tuple) or len(inner) != len(value):
+            inner = [None] * len(value)
+        return [_redacted_json(one, redact, each) for one, each in zip(value, inner, strict=True)]
     if isinstance(value, dict):
-        redacted = dict(
-            (key, one) if key in _NAMING else (redact(key), _redacted_json(one, redact)) for key, one in value.items()
-        )
+        known = names if isinstance(names, Mapping) else {}
+        redacted = {
+            key if key in known else redact(key): _redacted_json(one, redact, known.get(key))
+            for key, one in value.items()
+        }
         if len(redacted) < len(value):
             raise InputError(
                 f"a note with the keys {excerpt(list(redacted))}",
