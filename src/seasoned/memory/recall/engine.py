@@ -71,7 +71,8 @@ class _Visit(NamedTuple):
 class _EventRow(NamedTuple):
     visit: int
     source: str
-    amount: float
+    reward: float
+    weight: float
 
 
 class _WeightedEvent(NamedTuple):
@@ -366,10 +367,10 @@ class FeedbackTotals:
         # By single visits: with row-level security, PostgreSQL looks up no range that a join computes.
         visits = [entry.ordinal << STEP_BITS | step for entry in episodes.values() for step in range(entry.steps)]
         rows = self._store.execute_in(
-            "SELECT visit, source, reward * weight FROM feedback INDEXED BY feedback_by_visit WHERE namespace_id = ? "
+            "SELECT visit, source, reward, weight FROM feedback INDEXED BY feedback_by_visit WHERE namespace_id = ? "
             f"AND live {others}AND visit IN {{values}} ORDER BY visit, seq",
             (self._ns, *but_sources),
             visits,
         )
-        for visit, source, amount in decode(self._store.path, rows, _EventRow):
-            yield _WeightedEvent(id_of[visit >> STEP_BITS], visit & MAX_STEPS - 1, source, amount)
+        for visit, source, reward, weight in decode(self._store.path, rows, _EventRow):
+            yield _WeightedEvent(id_of[visit >> STEP_BITS], visit & MAX_STEPS - 1, source, reward * weight)

@@ -7,13 +7,14 @@ import json
 from collections import Counter
 from collections.abc import Collection, Iterable, Sequence
 from itertools import chain
+from typing import NamedTuple
 
 from seasoned.memory.reading.episode_ids import EpisodeIds
-from seasoned.memory.reading.reader import Reader
+from seasoned.memory.reading.reader import Reader, StepCell
 from seasoned.memory.recall.note_index import NoteIndex
 from seasoned.memory.stores.base import Store
 from seasoned.memory.stores.sqlite_schema import STEP_BITS
-from seasoned.memory.values.corruption import decoding
+from seasoned.memory.values.corruption import damaged, decode, decoding
 from seasoned.memory.values.task_filter import TaskFilter
 from seasoned.types import ShownBody, StepRef
 from seasoned.types.impression import Impression, PeerComparison
@@ -28,6 +29,27 @@ Pair = tuple[int, int]
 
 _Outcome = tuple[PeerComparison, Collection[int]] | None
 """A step's return and those of its peers, and the examples in its active notes; None for a step that is not live."""
+
+
+class _ShownNote(NamedTuple):
+    id: str
+    episode_id: str
+    step: int | None
+    ordinal: int
+    visit: int | None
+    set_id: int | None
+    live: bool | None
+    body: str
+
+
+class _VisitSet(NamedTuple):
+    visit: int
+    set_id: int
+
+
+class _VisitReturn(NamedTuple):
+    visit: int
+    return_: float
 
 
 class ImpressionIndex:
@@ -75,7 +97,7 @@ class ImpressionIndex:
         self._n_read += len(new) - len(self._pending)
         self._pending = []
         for start in range(0, len(new), _PARSED_AT_ONCE):
-            rows = self._store.execute_in(
+            found = self._store.execute_in(
                 "SELECT note.id, episode_id, note.step, ordinal, visit, set_id, live, body FROM note "
                 "JOIN episode INDEXED BY episode_by_id ON episode.namespace_id = note.namespace_id "
                 "AND episode.id = episode_id "
@@ -85,16 +107,17 @@ class ImpressionIndex:
                 (self._ns,),
                 new[start : start + _PARSED_AT_ONCE],
             )
+            rows = decode(self._store.path, found, _ShownNote)
             with decoding(self._store.path):
-                bodies = json.loads(f"[{','.join(row[-1] for row in rows)}]")  # much faster than one by one
-            for (id_, episode_id, step, ordinal, visit, set_id, live, _), body in zip(rows, bodies, strict=True):
-                if ordinal < 0:  # a pending episode
-                    self._pending.append(id_)
-                elif visit is not None:
-                    self._place_of[visit] = episode_id, step or 0
-                    if live:
-                        self._set_of[visit] = set_id
-                    self._add(id_, visit, ShownBody.read_examples(body))
+                bodies = json.loads(f"[{','.join(row.body for row in rows)}]")  # much faster than one by one
+            for row, body in zip(rows, bodies, strict=True):
+                if row.ordinal < 0:  # a pending episode
+                    self._pending.append(row.id)
+                elif row.visit is not None:
+                    self._place_of[row.visit] = row.episode_id, row.step or 0
+                    if row.live and row.set_id is not None:
+                        self._set_of[row.visit] = row.set_id
+                    self._add(row.id, row.visit, ShownBody.read_examples(body))
         self._is_read = True
 
     def _add(self, note_id: str, visit: int, examples: Iterable[StepRef]) -> None:
@@ -128,7 +151,8 @@ class ImpressionIndex:
                 (self._ns,),
                 sorted(at),
             )
-            self._pair_of |= {at[visit]: (set_id, key_id) for visit, set_id, key_id in rows}
+            cells = decode(self._store.path, rows, StepCell)
+            self._pair_of |= {at[cell.visit]: (cell.set_id, cell.key_id) for cell in cells}
         return {place: self._pair_of[place] for place in places if place in self._pair_of}
 
     def learn(self, place: StepRef, pair: Pair) -> None:
@@ -139,11 +163,12 @@ class ImpressionIndex:
         """Return the feature set ids of the live ones of these visits, and of other cached visits."""
         missing = [visit for visit in visits if visit not in self._set_of]
         if missing:
-            self._set_of |= self._store.execute_in(
+            rows = self._store.execute_in(
                 "SELECT visit, set_id FROM step WHERE namespace_id = ? AND live AND visit IN {values}",
                 (self._ns,),
                 sorted(missing),
             )
+            self._set_of |= decode(self._store.path, rows, _VisitSet)
         return self._set_of
 
     # ------------------------------------------------------------------------------------------ queries
@@ -214,12 +239,16 @@ class ImpressionIndex:
 
     def _compare(self, view_id: int, visits: Collection[int], task: str | None) -> dict[int, PeerComparison]:
         set_of = self._sets(visits)
-        returns = self._store.execute_in(
+        live = sorted(visit for visit in visits if visit in set_of)
+        rows = self._store.execute_in(
             "SELECT visit, return_ FROM value WHERE namespace_id = ? AND view_id = ? AND visit IN {values}",
             (self._ns, view_id),
-            sorted(visit for visit in visits if visit in set_of),
+            live,
         )
-        sets = sorted({set_of[visit] for visit, _ in returns})
+        returns = decode(self._store.path, rows, _VisitReturn)
+        if len(returns) < len(live):
+            raise damaged(self._store.path, f"{len(live) - len(returns)} live steps without a return")
+        sets = sorted({set_of[visit] for visit in live})
         evidence = self._reader.filtered_evidence(view_id, sets, TaskFilter(task), by_episode=False)
         counts: dict[int, int] = dict.fromkeys(sets, 0)
         totals: dict[int, float] = dict.fromkeys(sets, 0.0)
@@ -230,6 +259,8 @@ class ImpressionIndex:
         for visit, return_ in returns:
             set_id = set_of[visit]
             n = counts[set_id] - 1
+            if n < 0 and task is None:
+                raise damaged(self._store.path, "a live step without evidence at its state")
             comparisons[visit] = PeerComparison(return_, n, (totals[set_id] - return_) / n if n > 0 else None)
         return comparisons
 
@@ -243,6 +274,8 @@ class ImpressionIndex:
         n_at: Counter[int] = Counter()
         for row in self._reader.evidence(view_id, sorted(set(set_of.values()))):
             n_at[row.set_id] += row.n_steps
+        if not n_at.keys() >= set(set_of.values()):
+            raise damaged(self._store.path, "a live step without evidence at its state")
         latest = self._reader.latest_steps(view_id, n_at, "id", task_filter=TaskFilter(task), most=most)
         return {
             at[visit]: [(id_, return_) for other, id_, return_ in latest[set_id] if other != visit]

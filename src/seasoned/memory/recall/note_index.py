@@ -11,7 +11,7 @@ from typing import NamedTuple, TypeVar
 from seasoned.memory.index.text_index import TextIndex
 from seasoned.memory.stores.base import Store
 from seasoned.memory.stores.sqlite_schema import STEP_BITS
-from seasoned.memory.values.corruption import decode, decoding
+from seasoned.memory.values.corruption import decode, decode_ints, decode_texts, decoding
 from seasoned.memory.values.selection import Selection
 from seasoned.memory.writing.exclusions import active_selections
 from seasoned.types import PLAN, REASONING, RETIRED, SHOWN, note_text_of
@@ -138,16 +138,14 @@ class NoteIndex:
     def catch_up(self) -> None:
         """Read the new notes; notes are counted if some of them may have an earlier time."""
         self._selections = None
-        row = self._store.execute("SELECT notes FROM namespace WHERE id = ?", (self._ns,)).fetchone()
-        before, self._n_notes = self._n_notes, row[0]
+        [n_ever] = self._counts("SELECT notes FROM namespace WHERE id = ?")
+        before, self._n_notes = self._n_notes, n_ever
         if before is not None and self._store.pending is None:
             n_new = sum(notes.add(self._since(kind, notes.since)) for kind, notes in self._kinds.items())
-            if n_new == row[0] - before:
+            if n_new == n_ever - before:
                 return
         for kind, notes in self._kinds.items():
-            n = self._store.execute(
-                "SELECT count(*) FROM note WHERE namespace_id = ? AND kind = ?", (self._ns, kind)
-            ).fetchone()[0]
+            [n] = self._counts("SELECT count(*) FROM note WHERE namespace_id = ? AND kind = ?", kind)
             if n < len(notes.ids):  # notes were deleted
                 notes = self._kinds[kind] = _NotesOfKind(self._features)  # noqa: PLW2901
                 self.n_resets += 1
@@ -155,6 +153,10 @@ class NoteIndex:
                 notes.add(self._since(kind, notes.since))
             if n > len(notes.ids):  # notes with an earlier time: imported, or from a slow clock
                 notes.add(self._since(kind, float("-inf")))
+
+    def _counts(self, sql: str, *parameters: object) -> list[int]:
+        rows = self._store.execute(sql, (self._ns, *parameters)).fetchall()
+        return decode_ints(self._store.path, "number of notes", rows)
 
     def _since(self, kind: str, at: float) -> list[_NewNote]:
         rows = self._store.execute(
@@ -180,7 +182,7 @@ class NoteIndex:
         rows = self._store.execute_in(
             "SELECT id FROM note WHERE namespace_id = ? AND revoked_at IS NOT NULL AND id IN {values}", (self._ns,), ids
         )
-        return {row[0] for row in rows}
+        return set(decode_texts(self._store.path, "note id", rows))
 
     # ------------------------------------------------------------------------------------------ by text
 

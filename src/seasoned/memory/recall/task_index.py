@@ -5,16 +5,25 @@ from __future__ import annotations
 import functools
 from collections.abc import Callable
 from itertools import chain, zip_longest
+from typing import NamedTuple
 
 from seasoned.memory.index.text_index import TextIndex
 from seasoned.memory.stores.base import Store
 from seasoned.memory.stores.sqlite_schema import STEP_BITS
+from seasoned.memory.values.corruption import decode
 from seasoned.memory.values.ranking import latest
 from seasoned.types import ALTERNATIVE
 
 __all__ = ["TaskIndex"]
 
 _CACHED_SEARCHES = 64
+
+
+class _TaskRow(NamedTuple):
+    ordinal: int
+    task: str
+    arm: str | None
+    is_live: bool
 
 
 class TaskIndex:
@@ -50,7 +59,7 @@ class TaskIndex:
             (self._ns, self._last_ordinal),
         ).fetchall()
         new: list[tuple[int, str]] = []
-        for ordinal, task, arm, is_live in rows:
+        for ordinal, task, arm, is_live in decode(self._store.path, rows, _TaskRow):
             self._last_ordinal = ordinal
             if not is_live:
                 continue
