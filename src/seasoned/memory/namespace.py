@@ -14,6 +14,7 @@ from seasoned.memory.pending.inbox import derive_pending
 from seasoned.memory.stores.atomic_file import StoreFile
 from seasoned.memory.stores.base import Store
 from seasoned.memory.stores.registry import open_store
+from seasoned.memory.values.corruption import decode, decode_first, decode_texts
 from seasoned.memory.values.encoder_mismatch import excerpts_at_difference
 from seasoned.memory.writing.episode_writer import Writer
 from seasoned.protocols import StateEncoder
@@ -65,8 +66,10 @@ def list_namespaces(path: str | os.PathLike[str], *, read_only: bool) -> dict[st
 
 def list_entries(store: Store) -> dict[str, NamespaceEntry]:
     """Return the caller's namespaces of a store by name, inside the caller's snapshot or transaction."""
-    rows = store.execute(f"SELECT name, id, encoder, gamma FROM namespace WHERE {store.tenant_condition} ORDER BY name")
-    return {name: NamespaceEntry(*rest) for name, *rest in rows.fetchall()}
+    sql = f"SELECT name, id, encoder, gamma FROM namespace WHERE {store.tenant_condition} ORDER BY name"
+    rows = store.execute(sql).fetchall()
+    names = decode_texts(store.path, "namespace", rows)
+    return dict(zip(names, decode(store.path, [row[1:] for row in rows], NamespaceEntry), strict=True))
 
 
 def find_entry(store: Store, name: str) -> NamespaceEntry:
@@ -83,10 +86,8 @@ def find_entry(store: Store, name: str) -> NamespaceEntry:
 
 
 def _find(store: Store, name: str) -> NamespaceEntry | None:
-    row = store.execute(
-        f"SELECT id, encoder, gamma FROM namespace WHERE name = ? AND {store.tenant_condition}", (name,)
-    ).fetchone()
-    return None if row is None else NamespaceEntry(*row)
+    sql = f"SELECT id, encoder, gamma FROM namespace WHERE name = ? AND {store.tenant_condition}"
+    return decode_first(store.path, store.execute(sql, (name,)).fetchall(), NamespaceEntry)
 
 
 def make_namespace(store: Store, name: str, gamma: float, encoder: StateEncoder) -> int | None:

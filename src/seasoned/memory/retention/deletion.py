@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 from collections import Counter
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
@@ -14,9 +13,9 @@ from seasoned.canonical_json import canonical_json
 from seasoned.memory.reading.follower import advance_epoch
 from seasoned.memory.stores.base import Store
 from seasoned.memory.stores.sqlite_schema import STEP_BITS
-from seasoned.memory.values.corruption import decode, decode_ints, decode_texts
+from seasoned.memory.values.corruption import decode, decode_columns, decode_ints, decode_texts, decoding
 from seasoned.memory.writing.evidence_views import Deriver
-from seasoned.memory.writing.interning import update_last_visits
+from seasoned.memory.writing.interning import removed_counts, update_last_visits
 
 __all__ = ["EpisodeRemover"]
 
@@ -39,6 +38,10 @@ class _StepRow(NamedTuple):
     action_id: int
     prior_id: int | None
     key_id: int
+
+
+class _TokensRow(NamedTuple):
+    tokens: bytes
 
 
 class _KeyChange(NamedTuple):
@@ -157,7 +160,9 @@ class EpisodeRemover:
                 "SELECT tokens FROM feature_set WHERE namespace_id = ? AND id IN {values}", (self._ns,), sorted(sets)
             )
         )
-        return set(np.unique(np.frombuffer(b"".join(row[0] for row in rows), dtype="<u4")).tolist())
+        [tokens] = decode_columns(self._store.path, rows, _TokensRow)
+        with decoding(self._store.path):
+            return set(np.unique(np.frombuffer(b"".join(tokens), dtype="<u4")).tolist())
 
     def _remove_actions(self, actions: set[int]) -> None:
         """Remove spellings of actions. If the first of several is removed, the next becomes their key."""
@@ -191,8 +196,7 @@ class EpisodeRemover:
 
     def _save(self) -> None:
         """Add the counts of removed records to those of the namespace."""
-        before = Counter(json.loads(self._rows("SELECT removed FROM namespace WHERE id = ?")[0][0]))
-        removed = canonical_json(dict(before + self._removed))
+        removed = canonical_json(dict(removed_counts(self._store, self._ns) + self._removed))
         self._store.execute("UPDATE namespace SET removed = ? WHERE id = ?", (removed, self._ns))
         self._removed.clear()
 

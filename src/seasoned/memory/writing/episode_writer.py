@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 import time
 from collections import Counter, defaultdict
 from collections.abc import Sequence
@@ -14,10 +13,11 @@ from seasoned.memory.reading.follower import advance_epoch
 from seasoned.memory.stores.base import Store
 from seasoned.memory.stores.sqlite_schema import MAX_STEPS, STEP_BITS
 from seasoned.memory.values.content_hash import digest, episode_record
+from seasoned.memory.values.corruption import decode, decode_ints
 from seasoned.memory.values.redacted import RedactedEpisode
 from seasoned.memory.writing.evidence_views import Deriver, Evidences, Moves, PlacedSteps, View
 from seasoned.memory.writing.exclusions import PROVENANCE, Exclusions
-from seasoned.memory.writing.interning import Interner, StateKeys, update_last_visits
+from seasoned.memory.writing.interning import Interner, StateKeys, removed_counts, update_last_visits
 from seasoned.protocols import StateEncoder
 
 __all__ = ["TimedEpisode", "Writer"]
@@ -36,6 +36,11 @@ class _NewEpisode(NamedTuple):
     episode: RedactedEpisode
     created_at: float
     digest: bytes
+
+
+class _StateText(NamedTuple):
+    id: int
+    text: str
 
 
 _LOOKUP_BATCH = 1000
@@ -172,11 +177,9 @@ class Writer:
 
     def ensure_view(self, gamma: float, decay: float) -> int:
         """Return the id of the view with this discount and decay; a new view is derived from all episodes."""
-        row = self._store.execute(
-            "SELECT id FROM view WHERE namespace_id = ? AND gamma = ? AND decay = ?", (self._ns, gamma, decay)
-        ).fetchone()
-        if row:
-            return int(row[0])
+        rows = self._rows("SELECT id FROM view WHERE namespace_id = ? AND gamma = ? AND decay = ?", gamma, decay)
+        if rows:
+            return decode_ints(self._store.path, "view", rows)[0]
         self._texts.load()
         view_id = self._texts.next("views")
         self._store.insert("view", [(self._ns, view_id, gamma, decay)])
@@ -189,7 +192,8 @@ class Writer:
         views = self._derive.views()
         for table in ("value", "evidence", "distribution", "view"):
             self._store.execute(f"DELETE FROM {table} WHERE namespace_id = ?", (self._ns,))
-        old_sets = [row[0] for row in self._rows("SELECT id FROM feature_set WHERE namespace_id = ?")]
+        rows = self._rows("SELECT id FROM feature_set WHERE namespace_id = ?")
+        old_sets = decode_ints(self._store.path, "feature set", rows)
         # The digests make way for the new sets'; the rows stay until nothing refers to them.
         self._store.update(
             "feature_set",
@@ -199,16 +203,17 @@ class Writer:
         )
         self._store.execute("DELETE FROM token WHERE namespace_id = ?", (self._ns,))
         self._store.interned.clear()
-        removed = json.loads(self._rows("SELECT removed FROM namespace WHERE id = ?")[0][0])
-        removed["feature_sets"] = removed.get("feature_sets", 0) + len(old_sets)
+        removed = removed_counts(self._store, self._ns)
+        removed["feature_sets"] += len(old_sets)
         removed.pop("tokens", None)
         self._store.execute(
             "UPDATE namespace SET encoder = ?, tokens = 0, views = 0, removed = ? WHERE id = ?",
-            (self._encoder.identity, canonical_json(removed), self._ns),
+            (self._encoder.identity, canonical_json(dict(removed)), self._ns),
         )
         advance_epoch(self._store, self._ns)
         self._texts.load()
-        states = self._rows("SELECT id, text FROM state WHERE namespace_id = ? ORDER BY id")
+        rows = self._rows("SELECT id, text FROM state WHERE namespace_id = ? ORDER BY id")
+        states = decode(self._store.path, rows, _StateText)
         sets = self._texts.feature_sets([text for _, text in states])
         self._texts.save()
         self._store.update(

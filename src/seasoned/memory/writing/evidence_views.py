@@ -14,7 +14,7 @@ from typing import Any, NamedTuple
 from seasoned.core import discounted_returns
 from seasoned.memory.stores.base import Cursor, Store, TableKey
 from seasoned.memory.stores.sqlite_schema import STEP_BITS
-from seasoned.memory.values.corruption import decode
+from seasoned.memory.values.corruption import damaged, decode, decode_columns
 
 __all__ = ["Deriver", "Evidences", "Group", "Moves", "PlacedSteps", "View", "histogram_bin", "summed"]
 
@@ -70,6 +70,27 @@ class _EventAmount(NamedTuple):
 class _VisitReturn(NamedTuple):
     visit: int
     return_: float
+
+
+class _KeyedReturn(NamedTuple):
+    key_id: int
+    visit: int
+    return_: float
+
+
+class _EvidenceRow(NamedTuple):
+    set_id: int
+    key_id: int
+    n_steps: int
+    weight: float
+    total: float
+    squares: float
+    ordinal: int
+
+
+class _Bin(NamedTuple):
+    mean: float
+    n_groups: int
 
 
 class _DerivedRows(NamedTuple):
@@ -197,7 +218,7 @@ class Deriver:
                 (self._ns, set_id, view_id),
                 keys,
             )
-            for key_id, visit, return_ in rows:
+            for key_id, visit, return_ in decode(self._store.path, rows, _KeyedReturn):
                 visits[set_id, key_id].append((visit, return_))
         moved = self._put(view_id, known, {group: summed(sorted(rows), decay) for group, rows in visits.items()})
         for set_id, key_id in known.keys() - visits.keys():
@@ -211,7 +232,10 @@ class Deriver:
     def _evidence(self, view_id: int, set_ids: Iterable[int]) -> dict[Group, StoredSums]:
         columns = "set_id, key_id, count, weight, total, squares, ordinal"
         rows = self._store.lookup(_EVIDENCE_BY_SET, columns, (self._ns, view_id), sorted(set_ids))
-        return {(row[0], row[1]): tuple(row[2:]) for row in rows}
+        set_column, keys, *sums = decode_columns(self._store.path, rows, _EvidenceRow)
+        if min(sums[1], default=1.0) <= 0.0:
+            raise damaged(self._store.path, "a weight of evidence that is not positive")
+        return dict(zip(zip(set_column, keys, strict=True), zip(*sums, strict=True), strict=True))
 
     def _put(self, view_id: int, known: dict[Group, StoredSums], sums: dict[Group, StoredSums]) -> Counter[float]:
         """Write rows of evidence, and return the changes of the counts in the distribution of mean returns."""
@@ -224,15 +248,16 @@ class Deriver:
         return moved
 
     def _count(self, view_id: int, moved: Counter[float]) -> None:
-        moved = Counter({mean: change for mean, change in moved.items() if change})
-        now = dict(
-            self._store.execute_in(
-                "SELECT mean, count FROM distribution WHERE namespace_id = ? AND view_id = ? AND mean IN {values}",
-                (self._ns, view_id),
-                list(moved),
-            )
+        changes = {mean: change for mean, change in moved.items() if change}
+        rows = self._store.execute_in(
+            "SELECT mean, count FROM distribution WHERE namespace_id = ? AND view_id = ? AND mean IN {values}",
+            (self._ns, view_id),
+            list(changes),
         )
-        after = {mean: now.get(mean, 0) + change for mean, change in moved.items()}
+        now = dict(zip(*decode_columns(self._store.path, rows, _Bin), strict=True))
+        after = {mean: now.get(mean, 0) + change for mean, change in changes.items()}
+        if min(after.values(), default=0) < 0:
+            raise damaged(self._store.path, "a count below 0 in the distribution of returns")
         self._store.upsert("distribution", [(self._ns, view_id, mean, count) for mean, count in after.items() if count])
         self._store.execute_in(
             "DELETE FROM distribution WHERE namespace_id = ? AND view_id = ? AND mean IN {values}",

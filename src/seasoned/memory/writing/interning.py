@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
+import json
 import sys
 from array import array
 from bisect import bisect_left
-from collections import defaultdict
+from collections import Counter, defaultdict
 from collections.abc import Iterable, Sequence
 from typing import Any, NamedTuple, TypeVar
 
@@ -13,12 +14,13 @@ from seasoned.memory.reading.reader import check_same_encoder
 from seasoned.memory.stores.base import Cursor, Store, TableKey
 from seasoned.memory.stores.sqlite_schema import COUNTERS, STEP_BITS
 from seasoned.memory.values.content_hash import text_digest
+from seasoned.memory.values.corruption import decode, decode_ints, decode_texts, decoding
 from seasoned.memory.values.ranking import LAST_VISIT
 from seasoned.memory.writing.evidence_views import PlacedSteps
 from seasoned.protocols import StateEncoder
 from seasoned.types import normalize_action
 
-__all__ = ["ActionIds", "Interner", "StateIds", "StateKeys", "update_last_visits"]
+__all__ = ["ActionIds", "Interner", "StateIds", "StateKeys", "removed_counts", "update_last_visits"]
 
 
 class StateIds(NamedTuple):
@@ -46,6 +48,11 @@ class _Id(NamedTuple):
     id: int
 
 
+class _FirstOfKey(NamedTuple):
+    key_digest: bytes
+    action_id: int
+
+
 class _NewSet(NamedTuple):
     set_id: int
     tokens: bytes
@@ -67,6 +74,16 @@ def update_last_visits(store: Store, namespace_id: int, set_ids: Sequence[int]) 
         (namespace_id,),
         set_ids,
     )
+
+
+def removed_counts(store: Store, namespace_id: int) -> Counter[str]:
+    """Return how many records of each kind were removed from a namespace. Raises: IntegrityError: they are damaged."""
+    rows = store.execute("SELECT removed FROM namespace WHERE id = ?", (namespace_id,)).fetchall()
+    [text] = decode_texts(store.path, "removed", rows)
+    with decoding(store.path):
+        counts = dict(json.loads(text))
+    decode_ints(store.path, "a number of removed records", [(n,) for n in counts.values()])
+    return Counter(counts)
 
 
 class _Numbers(dict[str, int]):
@@ -112,10 +129,12 @@ class Interner:
 
         Raises:
             EncoderMismatchError: the namespace was reindexed with another encoder meanwhile.
+            IntegrityError: a counter is damaged.
         """
-        encoder, *counts = (answer or self.query_counters()).fetchone()
+        [(encoder, *counts)] = (answer or self.query_counters()).fetchall()
         check_same_encoder(encoder, self._encoder.identity)
-        self.counters = dict(zip(COUNTERS, counts, strict=True))
+        numbers = decode_ints(self._store.path, "a counter", [(count,) for count in counts])
+        self.counters = dict(zip(COUNTERS, numbers, strict=True))
         self._clear()  # a failed transaction may have left rows
 
     def _clear(self) -> None:
@@ -204,15 +223,10 @@ class Interner:
         digests = {text_digest(text): text for text in dict.fromkeys(texts)}
         known = self._known("action", "id, key_id", ActionIds, digests)
         new = {digest: text_digest(normalize_action(text)) for digest, text in digests.items() if digest not in known}
-        first = dict(
-            self._store.lookup(
-                _ACTION_BY_KEY,
-                "key_digest, min(id)",
-                (self._ns,),
-                list(dict.fromkeys(new.values())),
-                group_by="key_digest",
-            )
+        rows = self._store.lookup(
+            _ACTION_BY_KEY, "key_digest, min(id)", (self._ns,), list(dict.fromkeys(new.values())), group_by="key_digest"
         )
+        first = dict(decode(self._store.path, rows, _FirstOfKey))
         for digest, key in new.items():
             action_id = self.next("actions")
             known[digest] = ActionIds(action_id, first.setdefault(key, action_id))
@@ -239,7 +253,11 @@ class Interner:
         """Return the ids of the rows of a table that have one of these digests, by digest."""
         key = TableKey(table, ("namespace_id",), "digest", f"{table}_by_digest")
         rows = self._store.lookup(key, f"digest, {columns}", (self._ns,), keys)
-        return {digest: ids_type(*ids) for digest, *ids in rows}
+        if not rows:
+            return {}
+        digests, *ids = zip(*rows, strict=True)
+        decoded = decode(self._store.path, list(zip(*ids, strict=True)), ids_type)
+        return dict(zip(digests, decoded, strict=True))
 
     def _cache(self, table: str, kind: type[_Cache], limit: int) -> _Cache:
         """Return the store's cache of a table; a cache beyond the limit is emptied."""
