@@ -60,6 +60,8 @@ class _EpisodeCounts(NamedTuple):
 class _RewardSum(NamedTuple):
     reward: float | None
     n_episodes: int
+    highest_reward: float | None
+    highest_feedback: float | None
 
 
 def gather_stats(
@@ -81,8 +83,10 @@ def gather_stats(
         "SELECT count(*), count(*) FILTER (WHERE ending = 'aborted'), count(*) FILTER (WHERE ordinal < 0), "
         "CAST(coalesce(sum(steps), 0) AS bigint), count(DISTINCT task) FROM episode WHERE namespace_id = ?"
     )
+    # SQLite adds a text as 0, and orders texts and bytes above every number.
     sums = rows(
-        f"SELECT sum(reward + feedback), count(DISTINCT visit >> {STEP_BITS}) FROM step WHERE namespace_id = ? AND live"
+        f"SELECT sum(reward + feedback), count(DISTINCT visit >> {STEP_BITS}), max(reward), max(feedback) FROM step "
+        "WHERE namespace_id = ? AND live"
     )
     [episodes] = decode(store.path, counts, _EpisodeCounts)
     [live] = decode(store.path, sums, _RewardSum)
