@@ -6,6 +6,7 @@ import contextlib
 import functools
 from collections.abc import Collection, Iterable, Iterator, Mapping
 from dataclasses import replace
+from itertools import groupby
 from typing import NamedTuple
 
 import numpy as np
@@ -204,10 +205,9 @@ class RecallEngine:
             if len(rows) >= MAX_SCANNED:
                 break
         matches = self._match(rows, features)
-        best: dict[int, int] = {}
-        for visit in sorted(matches, key=lambda visit: rank_key(matches[visit][0], visit)):
-            best.setdefault(visit >> STEP_BITS, visit)
-        return {visit: matches[visit] for visit in best.values()}
+        by_episode = groupby(matches, key=lambda visit: visit >> STEP_BITS)
+        best = [min(visits, key=lambda visit: rank_key(matches[visit][0], visit)) for _, visits in by_episode]
+        return {visit: matches[visit] for visit in best}
 
     def _match(self, rows: list[_StepSet], features: frozenset[str] | None) -> Matches:
         """Return the Jaccard similarity of visits' stored feature sets to the observation; 0 without an observation."""
