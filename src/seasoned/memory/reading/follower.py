@@ -28,6 +28,15 @@ These caches follow, each with a cursor:
 - `EpisodeIds` (`reading/episode_ids.py`): episodes by id.
 - `RecallEngine` (`recall/engine.py`): tasks, notes, impressions and medians.
 
+Three checks complement the cursors where commits that only add rows are not enough:
+
+- `NoteIndex` (`recall/note_index.py`) compares the number of notes (`_n_notes`) with those that it has read above its
+  watermark, a time: an imported note may have an earlier time.
+- `GraphCache` compares marks (`_marks`): the active quarantines and the number of live events up to `_last_event`. The
+  graph holds rewards, which revoked or superseded feedback changes; not each such commit moves the epoch.
+- `Retriever` and `GraphCache` each compare the revision of the overlay (`_overlay_revision`): pending episodes change
+  spreads and graphs without a commit to the derived tables.
+
 `Overlay` (`pending/overlay.py`) follows the pending episodes of the version, and a store drops its interned ids by the
 epoch. A stale result that a new process does not return is in one of these caches. If the operation moved
 `namespace.epoch`, look in the cache; if not, the operation lacks `advance_epoch`.

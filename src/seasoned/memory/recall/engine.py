@@ -119,6 +119,7 @@ class RecallEngine:
         if change is Change.RESET:
             self._tasks.reset()
             self._notes.reset()
+            self.impressions.reset()
             self._features.cache_clear()
         self._tasks.catch_up()
         self._notes.catch_up()

@@ -65,10 +65,10 @@ class ImpressionIndex:
         self._reader = Reader(store, namespace_id)
         self._notes = notes
         self._episode_ids = episode_ids
-        self._resets_seen = notes.n_resets
-        self._reset()
+        self.reset()
 
-    def _reset(self) -> None:
+    def reset(self) -> None:
+        """Drop everything: some of the notes or steps may be deleted."""
         self._n_read = 0
         self._pending: list[str] = []
         self._place_of: dict[int, StepRef] = {}
@@ -84,9 +84,6 @@ class ImpressionIndex:
 
     def invalidate(self) -> None:
         """Drop the cached returns: a commit may have changed them."""
-        if self._resets_seen != self._notes.n_resets:
-            self._resets_seen = self._notes.n_resets
-            self._reset()
         self._outcomes.clear()
         self._is_read = self._is_paired = False
 

@@ -125,13 +125,11 @@ class NoteIndex:
         self._store = store
         self._ns = namespace_id
         self._features = features
-        self.n_resets = 0
         self.reset()
 
     def reset(self) -> None:
         """Drop everything: some of the notes may be deleted."""
         self._kinds = {kind: _NotesOfKind(self._features) for kind in (PLAN, REASONING, RETIRED, SHOWN)}
-        self.n_resets += 1
         self._n_notes: int | None = None
         self._selections: list[Selection] | None = None
 
@@ -146,9 +144,6 @@ class NoteIndex:
                 return
         for kind, notes in self._kinds.items():
             [n] = self._counts("SELECT count(*) FROM note WHERE namespace_id = ? AND kind = ?", kind)
-            if n < len(notes.ids):  # notes were deleted
-                notes = self._kinds[kind] = _NotesOfKind(self._features)  # noqa: PLW2901
-                self.n_resets += 1
             if n > len(notes.ids):
                 notes.add(self._since(kind, notes.since))
             if n > len(notes.ids):  # notes with an earlier time: imported, or from a slow clock
