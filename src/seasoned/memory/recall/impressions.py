@@ -10,7 +10,8 @@ from itertools import chain
 from typing import NamedTuple
 
 from seasoned.memory.reading.episode_ids import EpisodeIds
-from seasoned.memory.reading.reader import Reader, StepCell
+from seasoned.memory.reading.reader import Reader
+from seasoned.memory.reading.rows import StepCell
 from seasoned.memory.recall.note_index import NoteIndex
 from seasoned.memory.stores.base import Store
 from seasoned.memory.stores.sqlite_schema import STEP_BITS
