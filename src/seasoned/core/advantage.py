@@ -258,7 +258,11 @@ def _half_widths(values: Values, weights_in_v: Floats, tried: Ints) -> Floats:
     """Return half of the interval of `c'Q` for each advantage's contrast c; infinite without evidence for it."""
     contrasts = -np.repeat(weights_in_v[None, :], len(tried), axis=0)
     contrasts[np.arange(len(tried)), tried] += 1.0
-    variances = np.einsum("ca,ab,cb->c", contrasts, values.covariance, contrasts)
+    of_actions = np.diag(values.covariance)
+    if np.count_nonzero(values.covariance) == np.count_nonzero(of_actions):  # independent values: no matrix product
+        variances = contrasts**2 @ of_actions
+    else:
+        variances = ((contrasts @ values.covariance) * contrasts).sum(axis=1)
     result: Floats = _t(values.degrees) * np.sqrt(np.maximum(variances, 0.0))
     if values.estimable is not None:
         result[np.abs(contrasts @ values.estimable - contrasts).max(axis=1) > _NOT_ESTIMABLE] = np.inf

@@ -172,10 +172,19 @@ class ProcessEstimator:
         information = np.zeros((n_states, n_states))
         returns, reach = np.zeros(n_states), np.zeros((n_states, n_actions))
         own, precision = np.zeros(n_actions), np.zeros(n_actions)
-        actions = cells.actions[held]
-        for action in np.unique(actions).tolist():
+        actions, at_states = cells.actions[held], cells.states[held]
+        n_cells = np.bincount(actions, minlength=n_actions)
+        single = np.flatnonzero(n_cells[actions] == 1)  # most actions of a long list: all of them at once
+        at, of = at_states[single], actions[single]
+        inverses, near = 1.0 / (1.0 - self.level + noise[single]), states.to_query[at]
+        np.add.at(information, (at, at), inverses)
+        np.add.at(returns, at, inverses * residuals[single])
+        reach[at, of] = inverses * near
+        own[of] = near * inverses * residuals[single]
+        precision[of] = near * inverses * near
+        for action in np.flatnonzero(n_cells > 1).tolist():
             of_action = np.flatnonzero(actions == action)
-            at = cells.states[held][of_action]
+            at = at_states[of_action]
             covariance = (1.0 - self.level) * states.to_each_other[np.ix_(at, at)] + np.diag(noise[of_action])
             near = states.to_query[at]
             inverse = np.linalg.inv(covariance)
