@@ -125,7 +125,7 @@ def read_reply(
     if admissible is not None:
         return ParsedReply(_match(answer, action, admissible, canonical), reasoning)
     if reasons and not marker:
-        raise ModelAnswerError(_seen(answer), "the action stands on a line of its own, after 'Action:'", "Add it.")
+        raise ModelAnswerError(_seen(answer), "the action is on a separate line, after 'Action:'", "Add it.")
     if not complete or (answer.finish_reason == "length" and rest.rstrip().endswith(action)):
         raise ModelAnswerError(_seen(answer), "the action is whole", "Answer more briefly, so that it is not cut off.")
     return ParsedReply(_unquoted(action, ("`",)), reasoning)

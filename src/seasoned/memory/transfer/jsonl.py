@@ -148,7 +148,8 @@ def line_errors(number: int, line: object) -> Iterator[None]:
     except (EpisodeConflictError, ValueError, TypeError, LookupError, AttributeError, RecursionError) as error:
         raise InputError(
             f"line {number}: {excerpt(line.strip() if isinstance(line, str) else line)}",
-            f"each line is a header, an episode or a feedback event ({type(error).__name__}: {str(error)[:300]})",
+            "each line is a header, an episode, a feedback event, a quarantine or a note "
+            f"({type(error).__name__}: {str(error)[:300]})",
             "Mend or remove this line; nothing was imported.",
         ) from error
 
@@ -263,7 +264,7 @@ def _event(record: dict[str, Any]) -> Event:
     if record.get("revoked_at") is not None:
         record["revoked_at"] = check_number("revoked_at", record["revoked_at"])
     elif record.get("superseded_by") is not None:
-        raise ValueError("a superseded event says when, in revoked_at")
+        raise ValueError("a superseded event has the time in revoked_at")
     if isinstance(record["step"], bool) or not isinstance(record["step"], int):
         raise TypeError("the step is a whole number")
     return Event(**{"author": None, **record})
