@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import contextlib
+import functools
 import threading
 from collections.abc import Callable, Hashable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
@@ -105,9 +106,14 @@ class TableKey(NamedTuple):
 
     def select(self, columns: str, group_by: str = "") -> str:
         """Return the SELECT statement. Without statistics SQLite prefers the primary key, unless `hint` names one."""
-        indexed = "" if self.hint is None else f" INDEXED BY {self.hint}"
-        group = f" GROUP BY {group_by}" if group_by else ""
-        return f"SELECT {columns} FROM {self.table}{indexed} WHERE {self.condition}{group}"
+        return _select(self, columns, group_by)
+
+
+@functools.cache  # a writer looks up the same few tables in each transaction
+def _select(key: TableKey, columns: str, group_by: str) -> str:
+    indexed = "" if key.hint is None else f" INDEXED BY {key.hint}"
+    group = f" GROUP BY {group_by}" if group_by else ""
+    return f"SELECT {columns} FROM {key.table}{indexed} WHERE {key.condition}{group}"
 
 
 class PendingTable(Protocol):
