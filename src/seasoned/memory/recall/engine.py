@@ -22,7 +22,7 @@ from seasoned.memory.recall.task_index import TaskIndex
 from seasoned.memory.retrieval.retriever import Retriever
 from seasoned.memory.stores.base import Store
 from seasoned.memory.stores.sqlite_schema import MAX_STEPS, STEP_BITS
-from seasoned.memory.values.corruption import decode, decoding
+from seasoned.memory.values.corruption import decode, decode_first, decoding
 from seasoned.memory.values.ranking import latest_first, rank_key
 from seasoned.memory.values.task_filter import TaskFilter
 from seasoned.protocols import StateEncoder
@@ -63,6 +63,12 @@ class _EpisodeRow(NamedTuple):
 
 class _Mean(NamedTuple):
     mean: float | None
+
+
+class _Median(NamedTuple):
+    mean: float
+    highest_mean: float
+    highest_count: int
 
 
 class _Visit(NamedTuple):
@@ -323,14 +329,17 @@ class RecallEngine:
         """Return the median return; see `Memory.median_return`."""
         with self.snapshot_with_indexes(gamma) as view_id:
             if view_id not in self._medians:
+                # SQLite adds a text as 0, and orders texts and bytes above every number.
                 rows = self._store.execute(
-                    "SELECT mean FROM (SELECT mean, sum(count) OVER (ORDER BY mean) AS below, sum(count) OVER () AS n "
-                    "FROM distribution WHERE namespace_id = ? AND view_id = ?) AS ranked WHERE 2 * below >= n "
-                    "ORDER BY mean LIMIT 1",
+                    "SELECT mean, highest_mean, highest_count FROM (SELECT mean, "
+                    "sum(count) OVER (ORDER BY mean) AS below, sum(count) OVER () AS n, "
+                    "max(mean) OVER () AS highest_mean, max(count) OVER () AS highest_count "
+                    "FROM distribution WHERE namespace_id = ? AND view_id = ?) AS ranked "
+                    "WHERE 2 * below >= n ORDER BY mean LIMIT 1",
                     (self._ns, view_id),
                 ).fetchall()
-                means = decode(self._store.path, rows, _Mean)
-                self._medians[view_id] = means[0].mean if means else None
+                median = decode_first(self._store.path, rows, _Median)
+                self._medians[view_id] = None if median is None else median.mean
             return self._medians[view_id]
 
 
