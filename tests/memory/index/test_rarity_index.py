@@ -112,10 +112,47 @@ def test_weights_follow_a_growing_memory_and_clear_forgets_them():
     assert rarity.search([index], [1, 2], n_features=2, k=4, threshold=0.0)[-1][0] == after
 
 
+def test_late_sets_with_lower_ids_are_counted_as_by_a_new_index():
+    rows = [(i, [1, 2 + i % 7], i) for i in range(200, 4400)]
+    late = [(i, [1, 100], 5000 + i) for i in range(200)]  # states that were out of use, and are visited again
+    running, rarity = JaccardIndex(), RarityIndex()
+    running.add(rows)
+    query = {"n_features": 2, "k": 3, "threshold": 0.0}
+    rarity.search([running], [1, 100], **query)
+    running.add(late[:100])
+    assert counted_sets(len(running)) == counted_sets(len(rows))
+    opened = JaccardIndex()
+    opened.add([*late[:100], *rows])
+    assert rarity.search([running], [1, 2], **query) == RarityIndex().search([opened], [1, 2], **query)
+
+
+def test_pending_set_with_a_low_id_is_counted_once():
+    stored, layer = filled([frozenset({1, 2}), frozenset({1, 3})]), JaccardIndex()
+    layer.add([(1, [1, 3], 9)])
+    below = JaccardIndex()
+    below.add([(5, [1, 2], 0), (6, [1, 3], 1)])
+    revived = JaccardIndex()
+    revived.add([(2, [1, 4], 7)])
+    query = {"n_features": 2, "k": 5, "threshold": 0.0}
+    two = [near for near, _, _ in RarityIndex().search([stored, layer], [1, 2], **query)]
+    assert two == [near for near, _, _ in RarityIndex().search([stored], [1, 2], **query)]
+    whole = filled([frozenset({1, 2}), frozenset({1, 3}), frozenset({1, 4})])
+    three = [near for near, _, _ in RarityIndex().search([below, revived], [1, 2], **query)]
+    assert three == [near for near, _, _ in RarityIndex().search([whole], [1, 2], **query)]
+
+
 @pytest.mark.parametrize(("k", "threshold"), [(0, 0.5), (1, -0.1), (1, 1.1), (1, math.nan)])
 def test_invalid_k_or_threshold_is_refused(k, threshold):
     with pytest.raises(InputError):
         RarityIndex().search([filled([frozenset({1})])], [1], n_features=1, k=k, threshold=threshold)
+
+
+def test_query_without_stored_features_finds_nothing():
+    index = filled([frozenset()])
+    assert RarityIndex().search([index], [], n_features=2, k=1, threshold=0.0) == []
+    assert RarityIndex().search([index], [], n_features=0, k=1, threshold=0.0) == [(1.0, 0, 0)]
+    layer = filled([frozenset({1})], first_visit=5)
+    assert RarityIndex().search([JaccardIndex(), layer], [], n_features=1, k=1, threshold=0.0) == []
 
 
 def test_empty_index_has_no_matches():

@@ -40,6 +40,9 @@ class JaccardIndex:
 
     Not for use by two threads at once: a search marks its tokens in a table of the index.
 
+    Attributes:
+        n_late: how many sets were added after one with a higher id: sets that were out of use and are visited again.
+
     Args:
         kernel: "numpy", "numba" (the extra `fast`: compiled, several times as fast, the same results), or "auto":
             numba where it is installed and the index is large enough to be worth loading it.
@@ -68,6 +71,7 @@ class JaccardIndex:
         self._n = 0
         self._n_pending = 0
         self._highest_id = -1
+        self.n_late = 0
         self._in_query = np.zeros(1024, dtype=bool)
         # How many postings a token has, by its number modulo the slots: only the order of reading depends on it.
         self._frequencies = np.zeros(1024, dtype=np.uint32)
@@ -135,6 +139,7 @@ class JaccardIndex:
         new = np.flatnonzero(~known)
         new = new[np.unique(rows.ids[new], return_index=True)[1]]
         if len(new):
+            self.n_late += int((rows.ids[new] < self._highest_id).sum())
             self._append(rows.taken(new), highest)
             self._settle()
         for block in (*self._blocks, self._tail):

@@ -18,15 +18,16 @@ __all__ = ["RarityIndex", "counted_sets"]
 
 _ALWAYS_RECOUNTED = 4096
 _GROWTH = 1.0 + 1.0 / 16.0
-_ROUNDING = 1e-9  # more than the rounding error of a cosine of at most 2^28 terms of a sorted sum
+_DIGITS = 12
+_ROUNDING = 1e-9  # more than the error of a sum in any order, and more than half a unit of the last digit
 
 
 def counted_sets(n: int) -> int:
     """Return the number of sets, the first by id, whose features are counted in a memory of n sets.
 
     All of them up to 4,096. From there on the count grows in steps of a sixteenth, so that the weights, and with them
-    the norms of all sets, are computed once in a step and not after every commit. It depends on n alone: two processes
-    that read one store use the same weights.
+    the norms of all sets, are computed once in a step and not after every commit. It depends on n alone, and the first
+    sets by id are the same for all who read one store.
 
     Example:
         >>> counted_sets(100), counted_sets(4200), counted_sets(4400)
@@ -52,8 +53,8 @@ class RarityIndex:
     similarities is positive semi-definite. Inverse document frequency: Spaerck Jones 1972 (J. Documentation 28); the
     ones keep the weight of a feature that every set holds above 0, and that of a new one finite.
 
-    Sets without a feature of the query are not found, except by the empty query. Results equal a brute-force scan: most
-    similar first, ties by the later visit, then by the larger id.
+    Similarities are rounded to 12 digits. Sets without a feature of the query are not found, except by the empty query.
+    Results equal a brute-force scan: most similar first, ties by the later visit, then by the larger id.
 
     Example:
         >>> sets = JaccardIndex()
@@ -69,7 +70,7 @@ class RarityIndex:
     def clear(self) -> None:
         """Forget the weights: sets were removed, or ids are given to other sets."""
         self._counted = -1
-        self._sizes: tuple[int, ...] = ()
+        self._state: list[tuple[int, int]] = []
         self._squared_weights: Floats = np.zeros(0)
         self._of_new = 0.0
         self._norms: WeakKeyDictionary[Block, Floats] = WeakKeyDictionary()
@@ -95,7 +96,7 @@ class RarityIndex:
         query = np.sort(np.asarray(tokens, dtype=np.int64))
         in_query = self._squared(query)
         norm = np.sqrt(float(in_query.sum()) + (n_features - len(query)) * self._of_new)
-        dense = np.zeros(max(len(self._squared_weights), int(query.max(initial=-1)) + 1))
+        dense = np.zeros(1 + max(len(self._squared_weights), int(query.max(initial=-1))))
         dense[query] = in_query
         parts = [self._candidates(block, query, dense, n_features, norm, k) for block in _blocks(layers)]
         rows = Rows.joined(parts)
@@ -145,23 +146,25 @@ class RarityIndex:
 
     def _count(self, layers: Sequence[JaccardIndex]) -> None:
         """Count the features again if the memory has grown by a step."""
-        sizes = tuple(map(len, layers))
-        if sizes == self._sizes:
+        state = [(len(layer), layer.n_late) for layer in layers]
+        if state == self._state:
             return
-        self._sizes = sizes
-        if len(layers) == 1 and counted_sets(sizes[0]) == self._counted:
+        grown = len(layers) == 1 == len(self._state) and state[0][1] == self._state[0][1]
+        self._state = state
+        if grown and counted_sets(state[0][0]) == self._counted:
             return
         parts: list[Rows] = []
-        below = -1
+        ids = np.empty(0, dtype=np.int64)
         for layer in layers:
             rows = Rows.joined([block.rows for block in layer.blocks()])
-            new = rows.taken(np.flatnonzero(rows.ids > below))
-            parts.append(new)
-            below = max(below, int(new.ids.max(initial=-1)))
+            # A layer may repeat a set of one below.
+            parts.append(rows.taken(np.flatnonzero(~np.isin(rows.ids, ids))) if len(ids) else rows)
+            ids = np.concatenate([ids, parts[-1].ids])
         rows = Rows.joined(parts)
-        n = counted_sets(len(rows.ids))
-        last = int(np.partition(rows.ids, n - 1)[n - 1]) if n else -1
-        frequencies = np.bincount(rows.taken(np.flatnonzero(rows.ids <= last)).tokens).astype(np.float64)
+        n = counted_sets(len(ids))
+        if n < len(ids):
+            rows = rows.taken(np.flatnonzero(rows.ids <= np.partition(ids, n - 1)[n - 1]))
+        frequencies = np.bincount(rows.tokens).astype(np.float64)
         self._squared_weights = np.log1p((n + 1.0) / (frequencies + 1.0)) ** 2
         self._of_new = float(np.log1p(n + 1.0) ** 2)
         self._counted, self._norms = n, WeakKeyDictionary()
@@ -208,10 +211,8 @@ class RarityIndex:
             return np.ones(len(rows.ids))
         products = _sums(_at(dense, rows.tokens), rows.sizes)
         norms = np.sqrt(_sums(self._squared(rows.tokens), rows.sizes))
-        similarities: Floats = np.minimum(products / (norms * norm), 1.0)
-        # Rounding must not set a set apart from itself.
-        same = similarities >= 1.0 - _ROUNDING
-        similarities[same] = 1.0
+        # Rounded, so that the order of adding up decides no tie, and that a set equals itself.
+        similarities: Floats = np.minimum(products / (norms * norm), 1.0).round(_DIGITS)
         return similarities
 
 

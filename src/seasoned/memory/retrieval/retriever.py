@@ -176,6 +176,8 @@ class Retriever:
         self._last_token = max(tokens.values(), default=self._last_token)
         last = self._last_visit
         for ids, sizes, members, visits in self._reader.sets_after(last):
+            if len(members) and int(members.max()) > self._last_token:
+                raise damaged(self._store.path, f"a feature set with token {members.max()}, which is not stored")
             try:
                 self._index.add_arrays(ids, sizes, members, visits)
             except InputError as error:
