@@ -213,7 +213,11 @@ def test_missing_model_is_refused(kind, memory):
 @pytest.mark.parametrize("name", sorted(PRESETS))
 def test_every_preset_is_an_arm(name, memory):
     assert build(spec("jitrl", preset=name), memory).policy.name == name
-    assert build(spec("placebo", preset=name), memory).policy.name == name
+    if PRESETS[name].similarity == "jaccard":
+        assert build(spec("placebo", preset=name), memory).policy.name == name
+    else:  # the placebo says so before anything is played
+        with pytest.raises(InputError, match="the placebo retrieves by the share of common features"):
+            build(spec("placebo", preset=name), memory)
 
 
 def test_preset_settings_are_read_from_plain_data():

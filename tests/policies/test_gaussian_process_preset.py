@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import random
 
+import numpy as np
 import pytest
 
 from seasoned import Episode, JitRL, Memory, Step
@@ -101,11 +102,55 @@ def test_without_evidence_the_decision_is_the_prior():
     assert decision.mode == "base" and decision.probs == decision.base_probs
 
 
-def test_equal_rewards_shift_nothing():
+@pytest.mark.parametrize("reward", [2.0, 0.1, 0.3, -0.7, 0.0, 1e100])
+def test_equal_rewards_shift_nothing(reward):
     with Memory.open(":memory:") as memory:
-        memory.add_many([Episode("t", [Step("page:cart", action, 2.0)]) for action in ("pay", "back", "pay")])
+        memory.add_many([Episode("t", [Step("page:cart", "pay", reward)])] * 3)
+        memory.add_many([Episode("t", [Step("page:cart", "back", reward)])] * 4)
         decision = JitRL.preset("gaussian-process", memory).decide("page:cart", PRIOR)
     assert decision.probs == pytest.approx(decision.base_probs)
+
+
+@pytest.mark.parametrize("reward", [1.0, 0.0])
+@pytest.mark.parametrize("outlier", [1e6, -1e6])
+def test_outlier_among_equal_rewards_moves_no_other_decision(reward, outlier):
+    with Memory.open(":memory:") as memory:
+        memory.add_many([Episode("t", [Step("page:cart", "back", reward)])] * 60)
+        memory.add(Episode("t", [Step("elsewhere", "junk", outlier)]))
+        decision = JitRL.preset("gaussian-process", memory).decide("page:cart", PRIOR)
+    assert decision.probs["pay"] == pytest.approx(decision.base_probs["pay"], abs=0.05)
+
+
+def test_shown_steps_add_no_shift_to_any_action():
+    with Memory.open(":memory:") as memory:
+        ids = [memory.add(Episode(f"t{i}", [Step("page:cart", "pay", float(i))])) for i in range(3)]
+        shown = EvidenceQuery(
+            "page:cart", k=64, unit="states", threshold=0.0, similarity="rarity", shown_steps=[(id_, 0) for id_ in ids]
+        )
+        policy = JitRL.preset("gaussian-process", memory)
+        estimate = policy.estimate(
+            ("pay", "back"), np.array([0.5, 0.5]), memory.evidence(shown), np.random.default_rng(0)
+        )
+    assert estimate.advantages.tolist() == [0.0, 0.0]
+
+
+def test_clear_only_silences_untried_actions_too():
+    with Memory.open(":memory:") as memory:
+        memory.add_many([Episode("t", [Step("page:cart", "pay", float(i % 2))]) for i in range(3)])
+        decision = JitRL.preset("gaussian-process", memory, clear_only=True).decide("page:cart", PRIOR)
+    assert decision.mode == "base"
+    assert "clear" in decision.reason
+
+
+@pytest.mark.parametrize("settings", [{"min_neighbors": 0}, {"decay": 0.5}])
+def test_steps_without_weight_leave_the_prior(settings):
+    with Memory.open(":memory:") as memory:
+        if "decay" in settings:
+            memory.add(Episode("t", [Step("page:cart", "pay", 1.0)]))
+            memory.add_many([Episode("t", [Step("elsewhere", "x", 0.0)])] * 1100)
+        decision = JitRL.preset("gaussian-process", memory, **settings).decide("page:cart", PRIOR)
+    assert decision.mode == "base"
+    assert decision.probs == decision.base_probs
 
 
 def test_reopened_memory_decides_alike(tmp_path):
@@ -179,6 +224,8 @@ def test_left_out_task_lends_nothing():
         {"nats_per_step": 0.0},
         {"estimation": "guess"},
         {"selection": "argmax"},
+        {"similarity_power": 2.0},
+        {"all_above": 0.9},
     ],
 )
 def test_settings_that_contradict_are_refused(changes):

@@ -42,8 +42,8 @@ class AdvantageEstimate:
         values: shape (C,), plain mean returns, NaN where untried.
         advantages: shape (C,), in reward units divided by `scale`; 0 without evidence.
         bonuses: shape (C,), the part of the advantages that is exploration.
-        low, high: shape (C,), 95 % intervals of the advantages without their bonus; NaN where untried, and infinite if
-            the effect of an action cannot be separated from its states.
+        low, high: shape (C,), 95 % intervals of the advantages without their bonus; NaN where untried (the process has
+            one there, too), and infinite if the effect of an action cannot be separated from its states.
         baseline: V, in reward units; None without evidence for it.
         scale: the divisor of the advantages, in reward units.
         kappa: the shrinkage, in steps.

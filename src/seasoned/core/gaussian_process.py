@@ -16,6 +16,7 @@ __all__ = ["ProcessEstimator", "SimilarStates"]
 
 _INTERVAL_DEVIATIONS = 1.959963984540054  # 95 % of a normal distribution
 _NOISE_PRIOR_DEGREES = 4.0
+_LEAST_NOISE = 1e-9  # below it, states whose similarities are linearly dependent cannot be solved for
 
 
 @dataclass(frozen=True, slots=True)
@@ -41,8 +42,8 @@ class ProcessEstimator:
         Cov[level(s), level(s')] = rho k(s, s'),    Cov[effect(s, a), effect(s', a')] = (1 - rho) k(s, s') [a = a']
 
     and the mean return of n steps of a at s is `Q(s, a)` plus noise of variance `unit^2 eta / n`. Posterior mean and
-    variance are exact (Rasmussen and Williams 2006, Gaussian Processes for Machine Learning, section 2.2; in
-    geostatistics: kriging). It follows that
+    variance are exact, up to rounding (Rasmussen and Williams 2006, Gaussian Processes for Machine Learning, section
+    2.2; in geostatistics: kriging). It follows that
 
     - a state trusts its own steps as they grow in number, and near-duplicates lend theirs by similarity;
     - ten near-duplicates of each other are worth little more than one, because they are correlated;
@@ -126,7 +127,6 @@ class ProcessEstimator:
         explained = rho * rho * level_level + 2.0 * rho * (1.0 - rho) * level_own + (1.0 - rho) ** 2 * own_own
         variances = np.maximum(1.0 - explained[at], 0.0)
         weights = np.bincount(at, base_probs, n_actions + 1)  # of the base policy, by action
-        untried = at == n_actions
         mixed = reach @ weights
         with_v = (
             rho
@@ -145,13 +145,12 @@ class ProcessEstimator:
         )
         tried = known & (np.append(weights_of, 0.0)[at] > 0.0)
         means[tried] = totals_of[rows[tried]] / weights_of[rows[tried]]
-        nothing = np.full(len(rows), np.nan)
         return AdvantageEstimate(
             values=means,
             advantages=advantages,
             bonuses=np.zeros(len(rows)),
-            low=np.where(untried, nothing, advantages - half),
-            high=np.where(untried, nothing, advantages + half),
+            low=advantages - half,
+            high=advantages + half,
             baseline=mean + unit * float(base_probs @ values),
             scale=unit,
             kappa=parts.noise,
@@ -167,7 +166,7 @@ class ProcessEstimator:
         eta = (_NOISE_PRIOR_DEGREES * self.noise + float(np.maximum(within[counted], 0.0).sum())) / (
             _NOISE_PRIOR_DEGREES + float(degrees[counted].sum())
         )
-        residuals, noise = (means - mean) / unit, eta / weights
+        residuals, noise = (means - mean) / unit, np.maximum(eta / weights, _LEAST_NOISE)
         n_states, n_actions = len(states.to_query), int(cells.actions.max(initial=-1)) + 1
         information = np.zeros((n_states, n_states))
         returns, reach = np.zeros(n_states), np.zeros((n_states, n_actions))

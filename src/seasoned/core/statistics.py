@@ -29,6 +29,7 @@ BOOTSTRAP_MIN_RUNS = 10
 
 _CHUNK = 2_000_000
 _TIE = 1e-12
+_SUM_ROUNDING = 1e-9
 
 
 @dataclass(frozen=True, slots=True)
@@ -163,8 +164,9 @@ def robust_spread(values: npt.ArrayLike, counts: npt.ArrayLike) -> float:
 def robust_moments(values: npt.ArrayLike) -> tuple[float, float]:
     """Return the mean and the standard deviation of values clipped at both ends, in their unit.
 
-    The lowest and the highest 1 %, but at least one value at each end, count as the next one. If the others are all
-    equal, nothing is clipped: the deviation is 0 only if all values are equal, or there are none.
+    The lowest and the highest 1 %, but at least one value at each end, count as the next one. If all others are equal
+    but for rounding, to v, the mean is v, and the deviation is `|v|`, or that of all values if v is 0; it is 0 if all
+    values are equal, or there are none.
 
     Args:
         values: shape (n,).
@@ -178,8 +180,16 @@ def robust_moments(values: npt.ArrayLike) -> tuple[float, float]:
         return 0.0, 0.0
     cut = max(1, len(x) // 100)
     clipped = np.clip(x, x[cut], x[-1 - cut]) if len(x) > 2 * cut else x
-    kept = clipped if clipped[0] != clipped[-1] else x
-    return float(kept.mean()), float(kept.std())
+    if not _equal(clipped):
+        return float(clipped.mean()), float(clipped.std())
+    middle = float(x[len(x) // 2])
+    return middle, 0.0 if _equal(x) else abs(middle) or float(x.std())
+
+
+def _equal(ascending: Floats) -> bool:
+    """Return whether all values are equal but for the rounding of sums."""
+    largest = max(abs(float(ascending[0])), abs(float(ascending[-1])))
+    return float(ascending[-1]) - float(ascending[0]) <= _SUM_ROUNDING * largest
 
 
 def difference_interval(first: npt.ArrayLike, second: npt.ArrayLike, *, level: float = 0.95) -> Interval:

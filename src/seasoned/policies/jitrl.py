@@ -123,7 +123,9 @@ class JitRL:
             "step": step,
             "seed": seed,
         }
-        enough = evidence.n_steps - evidence.n_shown >= settings.min_neighbors
+        limit = self._kl_limit(evidence)
+        weightless = limit is not None and limit <= 0.0
+        enough = evidence.n_steps - evidence.n_shown >= settings.min_neighbors and not weightless
         added = self._added(checked, evidence) if enough else ()
         if not checked.logits and not added:
             raise InputError(
@@ -136,6 +138,8 @@ class JitRL:
                 f"{counted(evidence.n_steps, 'stored step')} among the neighbours (similarity at least "
                 f"{settings.threshold_at(step):g}{_shown_note(evidence)}), {settings.min_neighbors} are needed"
             )
+            if weightless and evidence.n_steps >= settings.min_neighbors:
+                reason = f"the {counted(evidence.n_steps, 'stored step')} among the neighbours have no weight"
             return self._abstained(state, checked, evidence, rng, reason, recorded)
         actions, base = (*checked.logits, *added), self._base_logits(checked, len(added))
         estimate = self.estimate(actions, np.exp(base), evidence, rng)
@@ -231,7 +235,9 @@ class JitRL:
             )
         if evidence.unshown is None:
             return estimate
-        return estimate.discounted(np.append(_unshown(evidence) / evidence.counts, 1.0)[rows])
+        # The process gives an untried action a value too, from all steps together.
+        elsewhere = 1.0 - evidence.n_shown / evidence.n_steps if self.settings.estimation == "process" else 1.0
+        return estimate.discounted(np.append(_unshown(evidence) / evidence.counts, elsewhere)[rows])
 
     def _process_estimate(
         self, cells: Cells | None, rows: Ints, base_probs: Floats, evidence: Evidence
@@ -260,7 +266,8 @@ class JitRL:
             limits.append(settings.max_kl_nats)
         sums, similarities = evidence.by_state, evidence.similarities
         if settings.nats_per_step is not None and sums is not None and similarities is not None:
-            limits.append(settings.nats_per_step * float(sums.weights @ similarities[sums.states]))
+            shown = evidence.n_shown / evidence.n_steps if evidence.n_steps else 0.0
+            limits.append(settings.nats_per_step * (1.0 - shown) * float(sums.weights @ similarities[sums.states]))
         return min(limits, default=None)
 
     def _abstained(

@@ -84,7 +84,8 @@ class JitRLSettings:
             2008). A step without a propensity gets the frequency of its action at its distinct state (Hirano, Imbens
             and Ridder 2003). All steps at the neighbours are read: the cost grows with their visits. None: no such
             weight.
-        exclude_same_task: the leave-one-task-out guard: ignore the steps stored under the task being played.
+        exclude_same_task: the leave-one-task-out guard: ignore the steps stored under the task being played. How rare a
+            feature is still counts over the states of all tasks.
         similarity: of states: `jaccard`, the share of common features; `rarity`, the cosine of feature sets in which a
             rare feature weighs more.
         estimation: of values: `means`, by `seasoned.core.AdvantageEstimator`, or `process`, a Gaussian process over the
@@ -156,14 +157,21 @@ class JitRLSettings:
                 "a cap on KL needs actions that are sampled from shifted logprobs",
                 "Leave it out, or use selection='sample' and prior_scale='logprobs'.",
             )
+        unsupported = {"exploration": None, "propensity_floor": None, "similarity_power": 0.0}
         if self.estimation == "process" and (
-            self.similarity != "rarity" or self.exploration is not None or self.propensity_floor is not None
+            self.similarity != "rarity" or any(getattr(self, name) != value for name, value in unsupported.items())
         ):
             raise InputError(
                 f"estimation = 'process', similarity = {self.similarity!r}, exploration = {excerpt(self.exploration)}, "
-                f"propensity_floor = {self.propensity_floor}",
-                "the process needs similarity by rarity, and no exploration and no floor",
-                "Use similarity='rarity', exploration=None and propensity_floor=None.",
+                f"propensity_floor = {self.propensity_floor}, similarity_power = {self.similarity_power}",
+                "the process needs similarity by rarity, and no exploration, floor or power",
+                "Use similarity='rarity', exploration=None, propensity_floor=None and similarity_power=0.",
+            )
+        if self.similarity == "rarity" and self.all_above is not None:
+            raise InputError(
+                f"similarity = 'rarity', all_above = {self.all_above}",
+                "states by rarity are compared with each other, so there must be a limit to their number",
+                "Use all_above=None and a k.",
             )
         if (self.nats_per_step is not None or self.similarity == "rarity") and self.unit != "states":
             raise InputError(

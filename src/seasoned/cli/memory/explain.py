@@ -63,6 +63,7 @@ def _uniform_prior(memory: Memory, policy: JitRL, state: str) -> dict[str, float
             gamma=settings.gamma,
             similarity_power=settings.similarity_power,
             decay=settings.decay,
+            similarity=settings.similarity,
         )
     )
     if not evidence.actions:
