@@ -207,7 +207,8 @@ class Reader:
         n = 0
         while batch := rows.fetchmany(_ROWS_AT_ONCE):
             with decoding(self._store.path):
-                ids, members, visits = zip(*batch, strict=True)
+                # By columns without zip(*batch): one iterator a row would set off the garbage collector.
+                ids, members, visits = ([row[column] for row in batch] for column in range(3))
                 parts.append(
                     (
                         np.frombuffer(array("q", ids), dtype=np.int64),
