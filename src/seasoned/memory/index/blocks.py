@@ -167,6 +167,11 @@ class Block:
         own = (self.ids, self.sizes, self.visits, self.starts, self.tokens, self.signatures, self._by_id)
         return sum(array.nbytes for array in (*own, *(self.lists or ())))
 
+    def taken(self, rows: Ints) -> Rows:
+        """Return the sets of some rows."""
+        sizes = self.sizes[rows]
+        return Rows(self.ids[rows], sizes, self.tokens[ranges(self.starts[rows], sizes)], self.visits[rows])
+
     def find(self, ids: Ints) -> tuple[Bools, Ints]:
         """Return which of these ids are here, and the rows of those."""
         here = (ids >= self.lowest_id) & (ids <= self.highest_id)

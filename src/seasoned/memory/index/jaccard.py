@@ -84,6 +84,16 @@ class JaccardIndex:
         """The name of the kernel that answers now."""
         return self._kernel.name
 
+    @property
+    def searching_kernel(self) -> Kernel:
+        """The kernel that answers now."""
+        return self._kernel
+
+    @property
+    def n_tokens(self) -> int:
+        """More than every token number."""
+        return len(self._in_query)
+
     def blocks(self) -> list[Block]:
         """Return the blocks that hold all sets; the last may be without lists."""
         self._settle()

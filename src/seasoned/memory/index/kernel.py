@@ -6,6 +6,7 @@ import math
 from collections.abc import Sequence
 from typing import NamedTuple, Protocol
 
+from seasoned.core.arrays import Floats
 from seasoned.memory.index.blocks import Block, Bools, Ints, Lists
 from seasoned.registry import Registry
 
@@ -99,6 +100,15 @@ class Kernel(Protocol):
 
     def post(self, tokens: Ints, starts: Ints) -> Lists:
         """Return the lists of a block."""
+
+    def add_up(self, lists: Lists, starts: Ints, ends: Ints, weights: Floats, n_rows: int) -> tuple[Ints, Floats]:
+        """Return the rows in `lists.rows[start:end]` for each start and end, ascending or not, each once.
+
+        And for each row the sum of the weights of these parts that hold it, in their order. Weights are above 0.
+        """
+
+    def add_tokens(self, block: Block, rows: Ints, values: Floats) -> Floats:
+        """Return for each of these rows the sum of the values of its tokens; every token has a value."""
 
     def search(
         self, blocks: Sequence[Block], plans: Sequence[SearchPlan], k: int, in_query: Bools

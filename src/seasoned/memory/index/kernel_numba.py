@@ -12,6 +12,7 @@ from typing import Any
 
 import numpy as np
 
+from seasoned.core.arrays import Floats
 from seasoned.memory.index.blocks import MAX_ROWS, NO_TOKEN, Block, Bools, Ints, Lists, post_by_sorting
 from seasoned.memory.index.kernel import SLACK, Match, SearchPlan
 from seasoned.registry import load_extra
@@ -337,6 +338,30 @@ def _search(
             in_query[token] = False
 
 
+@_compiled("int64(uint16[::1], uint32[::1], uint32[::1], float64[::1], float64[::1], uint16[::1])")
+def _add_up(rows: Any, starts: Any, ends: Any, weights: Any, products: Any, found: Any) -> Any:
+    """Add the weight of each part of the lists to its rows; return how many there are. `products` are all 0 before."""
+    n_found = 0
+    for rank in range(len(starts)):
+        for p in range(starts[rank], ends[rank]):
+            row = rows[p]
+            if products[row] == 0.0:
+                found[n_found] = row
+                n_found += 1
+            products[row] += weights[rank]
+    return n_found
+
+
+@_compiled("void(uint32[::1], uint32[::1], int64[::1], float64[::1], float64[::1])")
+def _add_tokens(tokens: Any, starts: Any, rows: Any, values: Any, added: Any) -> None:
+    """Add the values of the tokens of each row."""
+    for i in range(len(rows)):
+        total = 0.0
+        for p in range(starts[rows[i]], starts[rows[i] + 1]):
+            total += values[tokens[p]]
+        added[i] = total
+
+
 @_compiled("int64(uint32[::1], uint32[::1], uint32[::1], uint32[::1], uint32[::1], uint16[::1])")
 def _post(tokens: Any, starts: Any, ends: Any, vocabulary: Any, list_starts: Any, rows: Any) -> Any:
     """Fill the lists; return how many there are. `ends` has a place for each token number, all 0."""
@@ -372,6 +397,7 @@ class NumbaKernel:
         self._repeats = np.zeros(MAX_ROWS, dtype=np.uint8)
         self._counts = np.zeros(MAX_ROWS, dtype=np.int32)
         self._found = np.zeros(MAX_ROWS, dtype=np.uint16)
+        self._products = np.zeros(MAX_ROWS)
 
     def post(self, tokens: Ints, starts: Ints) -> Lists:
         """Return the lists of a block."""
@@ -383,6 +409,20 @@ class NumbaKernel:
         rows = np.empty(len(tokens), dtype=np.uint16)
         n = _post(tokens, starts, np.zeros(highest + 1, dtype=np.uint32), vocabulary, list_starts, rows)
         return Lists(vocabulary[: n + 1].copy(), list_starts[: n + 2].copy(), rows)
+
+    def add_up(self, lists: Lists, starts: Ints, ends: Ints, weights: Floats, n_rows: int) -> tuple[Ints, Floats]:
+        """Return the rows in these parts of the lists, and for each the sum of the weights of those that hold it."""
+        n = _add_up(lists.rows, starts, ends, weights, self._products, self._found)
+        rows = self._found[:n].astype(np.intp)
+        products = self._products[rows]
+        self._products[rows] = 0.0
+        return rows, products
+
+    def add_tokens(self, block: Block, rows: Ints, values: Floats) -> Floats:
+        """Return for each of these rows the sum of the values of its tokens."""
+        added = np.empty(len(rows))
+        _add_tokens(block.tokens, block.starts, rows, values, added)
+        return added
 
     def search(
         self, blocks: Sequence[Block], plans: Sequence[SearchPlan], k: int, in_query: Bools

@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 import numpy as np
-import numpy.typing as npt
 
+from seasoned.core.arrays import Floats
 from seasoned.memory.index.blocks import Block, Bools, Ints, Lists, post_by_sorting, ranges
 from seasoned.memory.index.kernel import FEW_CANDIDATES, Match, SearchPlan
 from seasoned.memory.values.ranking import best_first, cut_ties, may_precede
@@ -16,8 +16,8 @@ __all__ = ["NumpyKernel"]
 _LONG = 1024  # postings, of which it is worth to find the rows of the right sizes
 _LISTS_AT_ONCE = 8
 _SAMPLE = 2048
+_SPARSE = 8  # rows for each posting, from which on sorting the postings is cheaper than a sum for each row
 
-Floats = npt.NDArray[np.float64]
 Part = tuple[Block, Ints]
 """A block, and rows of it."""
 
@@ -31,6 +31,33 @@ class NumpyKernel:
     def post(self, tokens: Ints, starts: Ints) -> Lists:
         """Return the lists of a block."""
         return post_by_sorting(tokens, starts)
+
+    def add_up(self, lists: Lists, starts: Ints, ends: Ints, weights: Floats, n_rows: int) -> tuple[Ints, Floats]:
+        """Return the rows in these parts of the lists, and for each the sum of the weights of those that hold it."""
+        pairs = zip(starts.tolist(), ends.tolist(), strict=True)
+        rows = np.concatenate([lists.rows[start:end] for start, end in pairs])
+        of_each = np.repeat(weights[: len(starts)], (ends - starts).astype(np.intp))
+        products: Floats
+        if len(rows) * _SPARSE > n_rows:
+            products = np.bincount(rows, of_each, n_rows).astype(np.float64)  # without rows it counts
+            found: Ints = np.flatnonzero(products)
+            return found, products[found]
+        order = np.argsort(rows, kind="stable")
+        found = rows[order].astype(np.intp)
+        heads = np.flatnonzero(np.concatenate([[True], found[1:] != found[:-1]])[: len(found)])
+        products = np.add.reduceat(of_each[order], heads) if len(heads) else np.empty(0)
+        return found[heads], products
+
+    def add_tokens(self, block: Block, rows: Ints, values: Floats) -> Floats:
+        """Return for each of these rows the sum of the values of its tokens."""
+        sizes = block.sizes[rows]
+        filled = sizes > 0
+        starts = block.starts[rows[filled]]
+        added = np.zeros(len(rows))
+        if len(starts):
+            of_tokens = values[block.tokens[ranges(starts, sizes[filled])]]
+            added[filled] = np.add.reduceat(of_tokens, np.cumsum(sizes[filled], dtype=np.int64) - sizes[filled])
+        return added
 
     def search(
         self, blocks: Sequence[Block], plans: Sequence[SearchPlan], k: int, in_query: Bools

@@ -2,43 +2,81 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
-from weakref import WeakKeyDictionary
+from collections.abc import Sequence
+from typing import NamedTuple
 
 import numpy as np
 
 from seasoned.core.arrays import Floats
-from seasoned.memory.index.blocks import Block, Ints, Rows
+from seasoned.memory.index.blocks import Block, Bools, Ints, Lists, Rows
 from seasoned.memory.index.jaccard import JaccardIndex
-from seasoned.memory.index.kernel import Match
+from seasoned.memory.index.kernel import Kernel, Match
+from seasoned.memory.index.rarity_weights import ROWS_A_FLOOR, Norms, RarityWeights, blocks_of, sums
 from seasoned.memory.values.ranking import best_first
 from seasoned.types.queries import check_nearest
 
-__all__ = ["RarityIndex", "counted_sets"]
+__all__ = ["RarityIndex"]
 
-_ALWAYS_RECOUNTED = 4096
-_GROWTH = 1.0 + 1.0 / 16.0
 _DIGITS = 12
-_ROUNDING = 1e-9  # more than the error of a sum in any order, and more than half a unit of the last digit
+# Bounds are met up to this: it is more than the error of a sum in any order, of norms in single precision and of the
+# rounding to digits. It may only ever let a set too many through, for the exact comparison follows.
+_SLACK = 1e-6
+_FIRST_POSTINGS = 1000  # enough sets to know about how similar the k best are
+_FEW = 2
 
 
-def counted_sets(n: int) -> int:
-    """Return the number of sets, the first by id, whose features are counted in a memory of n sets.
+class _Query(NamedTuple):
+    """A set to search for.
 
-    All of them up to 4,096. From there on the count grows in steps of a sixteenth, so that the weights, and with them
-    the norms of all sets, are computed once in a step and not after every commit. It depends on n alone, and the first
-    sets by id are the same for all who read one store.
-
-    Example:
-        >>> counted_sets(100), counted_sets(4200), counted_sets(4400)
-        (100, 4096, 4352)
+    Attributes:
+        tokens: its known tokens, rarest first, as uint32.
+        squared: their squared weights.
+        rest: of each number of tokens, the sum of the squared weights of those after them.
+        norm: with its unknown features.
     """
-    counted = _ALWAYS_RECOUNTED
-    if n <= counted:
-        return n
-    while (larger := int(counted * _GROWTH)) <= n:
-        counted = larger
-    return counted
+
+    tokens: Ints
+    squared: Floats
+    rest: Floats
+    norm: float
+
+
+class _Found(NamedTuple):
+    """Rows of a block that may share features with the query.
+
+    Attributes:
+        kernel: compares them.
+        rows: their numbers.
+        products: the sums of the squared weights of the shared features, as far as they were read.
+        unread: at most so much more.
+    """
+
+    block: Block
+    norms: Norms
+    kernel: Kernel
+    rows: Ints
+    products: Floats
+    unread: Floats
+
+    def at_least(self, query: _Query) -> Floats:
+        """Return lower bounds of the similarities."""
+        bounds: Floats = self.products / (self.norms.values[self.rows] * query.norm)
+        return bounds
+
+    def at_most(self, query: _Query) -> Floats:
+        """Return upper bounds of the similarities."""
+        bounds: Floats = (self.products + self.unread) / (self.norms.values[self.rows] * query.norm)
+        return bounds
+
+    def where(self, chosen: Bools) -> _Found:
+        """Return some of the rows."""
+        at = np.flatnonzero(chosen)
+        return self._replace(rows=self.rows[at], products=self.products[at], unread=self.unread[at])
+
+    def compared(self, dense: Floats) -> _Found:
+        """Return the rows with all features that they share; `dense` has the squared weights of the query by token."""
+        products = self.kernel.add_tokens(self.block, self.rows, dense)
+        return self._replace(products=products, unread=np.zeros(len(products)))
 
 
 class RarityIndex:
@@ -56,6 +94,10 @@ class RarityIndex:
     Similarities are rounded to 12 digits. Sets without a feature of the query are not found, except by the empty query.
     Results equal a brute-force scan: most similar first, ties by the later visit, then by the larger id.
 
+    The rarest features are searched first. Let R be the sum of w(f)^2 over the others. A set b that shares only those
+    has a similarity of at most `min(R / |b|, sqrt(R)) / |q|` (by Cauchy and Schwarz): where this is below the k-th
+    similarity found so far, their lists are not read (MaxScore: Turtle and Flood 1995, Inf. Process. Manage. 31).
+
     Example:
         >>> sets = JaccardIndex()
         >>> sets.add([(0, [1, 2], 10), (1, [1, 3], 11), (2, [1, 4], 12)])
@@ -65,15 +107,14 @@ class RarityIndex:
     """
 
     def __init__(self) -> None:
-        self.clear()
+        self._weights = RarityWeights()
+        self._dense: Floats = np.zeros(1024)  # the squared weight of each token of the query; all 0 between searches
+        self._tokens_of: dict[int, Ints] = {}  # of the sets that were found last
 
     def clear(self) -> None:
         """Forget the weights: sets were removed, or ids are given to other sets."""
-        self._counted = -1
-        self._state: list[tuple[int, int]] = []
-        self._squared_weights: Floats = np.zeros(0)
-        self._of_new = 0.0
-        self._norms: WeakKeyDictionary[Block, Floats] = WeakKeyDictionary()
+        self._weights.clear()
+        self._tokens_of = {}
 
     def search(
         self, layers: Sequence[JaccardIndex], tokens: Sequence[int], *, n_features: int, k: int, threshold: float
@@ -92,25 +133,28 @@ class RarityIndex:
             InputError: k or the threshold is out of range.
         """
         k, threshold = check_nearest(k, threshold)
-        self._count(layers)
-        query = np.sort(np.asarray(tokens, dtype=np.int64))
-        in_query = self._squared(query)
-        norm = np.sqrt(float(in_query.sum()) + (n_features - len(query)) * self._of_new)
-        dense = np.zeros(1 + max(len(self._squared_weights), int(query.max(initial=-1))))
-        dense[query] = in_query
-        parts = [self._candidates(block, query, dense, n_features, norm, k) for block in _blocks(layers)]
-        rows = Rows.joined(parts)
-        if not len(rows.ids):
-            return []
-        similarities = self._exact(rows, dense, n_features, norm)
+        self._weights.count(layers)
+        if n_features:
+            query = self._query(tokens, n_features, max(layer.n_tokens for layer in layers))
+            self._dense[query.tokens] = query.squared
+            try:
+                rows = Rows.joined(self._candidates(layers, query, k, threshold))
+                similarities = self._exact(rows, query.norm)
+            finally:
+                self._dense[query.tokens] = 0.0
+        else:
+            rows = Rows.joined([block.taken(np.flatnonzero(block.sizes == 0)) for block in blocks_of(layers)])
+            similarities = np.ones(len(rows.ids))
         order = best_first(similarities, rows.visits, rows.ids)
-        order = order[similarities[order] >= threshold] if n_features else order
-        best: dict[int, Match] = {}
-        for at in order.tolist():  # a layer may hold a set of the layer below, with a later visit
-            best.setdefault(int(rows.ids[at]), (float(similarities[at]), int(rows.visits[at]), int(rows.ids[at])))
+        best: dict[int, tuple[int, Match]] = {}
+        for at in order[similarities[order] >= threshold].tolist():
+            id_ = int(rows.ids[at])  # a layer may hold a set of the layer below, with a later visit
+            best.setdefault(id_, (at, (float(similarities[at]), int(rows.visits[at]), id_)))
             if len(best) == k:
                 break
-        return list(best.values())
+        chosen = rows.taken(np.array([at for at, _ in best.values()], dtype=np.intp))
+        self._tokens_of = _by_id(chosen)
+        return [match for _, match in best.values()]
 
     def similarities(self, layers: Sequence[JaccardIndex], ids: Sequence[int]) -> Floats:
         """Return the similarities between S sets, shape (S, S), positive semi-definite up to rounding.
@@ -118,120 +162,148 @@ class RarityIndex:
         Raises:
             KeyError: no layer holds one of the ids.
         """
-        self._count(layers)
-        wanted = np.asarray(ids, dtype=np.int64)
-        tokens_of: dict[int, Ints] = {}
-        for block in _blocks(layers):
-            here, at = block.find(wanted)
-            if not here.any():
-                continue
-            taken = block.rows.taken(at)
-            ends = np.cumsum(taken.sizes, dtype=np.int64)
-            tokens_of |= dict(zip(wanted[here].tolist(), np.split(taken.tokens, ends[:-1]), strict=True))
-        sets = [tokens_of[id_] for id_ in wanted.tolist()]
+        self._weights.count(layers)
+        tokens_of = self._tokens_of
+        if missing := [id_ for id_ in ids if id_ not in tokens_of]:
+            wanted = np.array(missing, dtype=np.int64)
+            parts = [block.taken(block.find(wanted)[1]) for block in blocks_of(layers)]
+            tokens_of = tokens_of | _by_id(Rows.joined(parts))
+        sets = [tokens_of[id_] for id_ in ids]
         sizes = np.array([len(tokens) for tokens in sets], dtype=np.int64)
-        vocabulary, column = np.unique(np.concatenate([np.empty(0, np.uint32), *sets]), return_inverse=True)
-        vectors = np.zeros((len(sets), len(vocabulary)))
-        vectors[np.repeat(np.arange(len(sets)), sizes), column] = 1.0
-        vectors *= np.sqrt(self._squared(vocabulary.astype(np.int64)))
-        norms = np.sqrt((vectors * vectors).sum(axis=1))
+        tokens = np.concatenate([np.empty(0, np.uint32), *sets])
+        norms = np.sqrt(sums(self._weights.squared(tokens), sizes))
+        vocabulary, column, n_holders = np.unique(tokens, return_inverse=True, return_counts=True)
+        shared = n_holders > 1  # the others add to the norms alone
+        in_shared = shared[column]
+        vectors = np.zeros((len(sets), int(shared.sum())))
+        columns = (np.cumsum(shared) - 1)[column[in_shared]]
+        vectors[np.repeat(np.arange(len(sets)), sizes)[in_shared], columns] = 1.0
+        vectors *= np.sqrt(self._weights.squared(vocabulary[shared]))
         vectors /= np.where(norms > 0.0, norms, 1.0)[:, None]
         between: Floats = np.clip(vectors @ vectors.T, 0.0, 1.0)
-        empty = sizes == 0
+        empty = np.flatnonzero(sizes == 0)
         between[np.ix_(empty, empty)] = 1.0
         np.fill_diagonal(between, 1.0)
         return between
 
-    # ------------------------------------------------------------------------------------------ weights
+    # ------------------------------------------------------------------------------------------ candidates
 
-    def _count(self, layers: Sequence[JaccardIndex]) -> None:
-        """Count the features again if the memory has grown by a step."""
-        state = [(len(layer), layer.n_late) for layer in layers]
-        if state == self._state:
-            return
-        grown = len(layers) == 1 == len(self._state) and state[0][1] == self._state[0][1]
-        self._state = state
-        if grown and counted_sets(state[0][0]) == self._counted:
-            return
-        parts: list[Rows] = []
-        ids = np.empty(0, dtype=np.int64)
+    def _query(self, tokens: Sequence[int], n_features: int, n_tokens: int) -> _Query:
+        numbers = np.sort(np.asarray(tokens, dtype=np.int64))
+        squared = self._weights.squared(numbers)
+        order = np.argsort(-squared, kind="stable")
+        squared = squared[order]
+        rest = np.append(np.cumsum(squared[::-1])[::-1], 0.0)
+        norm = np.sqrt(float(rest[0]) + (n_features - len(numbers)) * self._weights.of_new)
+        if len(self._dense) < n_tokens:
+            self._dense = np.zeros(n_tokens)
+        return _Query(numbers[order].astype(np.uint32), squared, rest, float(norm))
+
+    def _candidates(self, layers: Sequence[JaccardIndex], query: _Query, k: int, threshold: float) -> list[Rows]:
+        """Return the sets that may be among the k best."""
+        if not len(query.tokens):
+            return []
+        k *= sum(len(layer) > 0 for layer in layers)  # each layer may repeat a set
+        compared: list[_Found] = []
+        postings: list[_Postings] = []
         for layer in layers:
-            rows = Rows.joined([block.rows for block in layer.blocks()])
-            # A layer may repeat a set of one below.
-            parts.append(rows.taken(np.flatnonzero(~np.isin(rows.ids, ids))) if len(ids) else rows)
-            ids = np.concatenate([ids, parts[-1].ids])
-        rows = Rows.joined(parts)
-        n = counted_sets(len(ids))
-        if n < len(ids):
-            rows = rows.taken(np.flatnonzero(rows.ids <= np.partition(ids, n - 1)[n - 1]))
-        frequencies = np.bincount(rows.tokens).astype(np.float64)
-        self._squared_weights = np.log1p((n + 1.0) / (frequencies + 1.0)) ** 2
-        self._of_new = float(np.log1p(n + 1.0) ** 2)
-        self._counted, self._norms = n, WeakKeyDictionary()
+            for block in layer.blocks():
+                norms, kernel = self._weights.norms_of(block), layer.searching_kernel
+                if block.lists is None:
+                    every = _Found(block, norms, kernel, np.arange(len(block)), np.zeros(0), np.zeros(0))
+                    found = every.compared(self._dense)
+                    compared.append(found.where(found.products > 0.0))
+                else:
+                    postings.append(_Postings(block, block.lists, norms, kernel, query))
+        n_postings = np.cumsum(sum((part.lengths for part in postings), np.zeros(len(query.tokens), dtype=np.int64)))
+        n_read = 1 + int(np.searchsorted(n_postings, _FIRST_POSTINGS))
+        partly = [part.read(n_read) for part in postings]
+        least = self._least([*compared, *partly], query, k, threshold - _SLACK)
+        compared += [part.read_all(found, n_read, least) for part, found in zip(postings, partly, strict=True)]
+        least = self._least(compared, query, k, least)
+        left = [found.where(found.at_most(query) >= least) for found in compared]
+        if sum(len(found.rows) for found in left) > _FEW * k:
+            left = [found.compared(self._dense) for found in left]
+            least = self._least(left, query, k, least)
+            left = [found.where(found.at_most(query) >= least) for found in left]
+        return [found.block.taken(found.rows) for found in left]
 
-    def _squared(self, tokens: Ints) -> Floats:
-        """Return the squared weight of each token."""
-        known = tokens < len(self._squared_weights)
-        result = np.full(len(tokens), self._of_new)
-        result[known] = self._squared_weights[tokens[known]]
-        return result
+    def _least(self, parts: Sequence[_Found], query: _Query, k: int, least: float) -> float:
+        """Return a similarity that k of these sets reach, less the slack; at least `least`.
 
-    def _norms_of(self, block: Block) -> Floats:
-        """Return the norms of a block's sets; an empty set has 1."""
-        if block not in self._norms:
-            norms = np.sqrt(_sums(self._squared(block.tokens), block.sizes))
-            self._norms[block] = np.where(block.sizes > 0, norms, 1.0)
-        return self._norms[block]
+        It is the least one of the k sets that share most, as far as was read.
+        """
+        promising = [found.where(found.at_least(query) >= least) for found in parts]
+        n = sum(len(found.rows) for found in promising)
+        if n < k:
+            return least
+        bounds = np.concatenate([found.at_least(query) for found in promising])
+        chosen = np.zeros(n, dtype=bool)
+        chosen[np.argpartition(bounds, n - k)[n - k :]] = True
+        reached = np.inf
+        for found in promising:
+            best, chosen = found.where(chosen[: len(found.rows)]), chosen[len(found.rows) :]
+            reached = min(reached, best.compared(self._dense).at_least(query).min(initial=np.inf))
+        return max(least, float(reached) - _SLACK)
 
     # ------------------------------------------------------------------------------------------ comparison
 
-    def _candidates(self, block: Block, query: Ints, dense: Floats, n: int, norm: float, k: int) -> Rows:
-        """Return the sets of a block that may be among the k best, by similarities that are not summed in order."""
-        if not n:
-            return block.rows.taken(np.flatnonzero(block.sizes == 0))
-        if block.lists is None:
-            products = _sums(_at(dense, block.tokens), block.sizes)
-        else:
-            products = np.zeros(len(block))
-            lists = block.lists
-            at = np.searchsorted(lists.vocabulary, query.astype(np.uint32))
-            for token, place in zip(query.tolist(), at.tolist(), strict=True):
-                if lists.vocabulary[place] == token:
-                    products[lists.rows[lists.starts[place] : lists.starts[place + 1]]] += dense[token]
-        found = np.flatnonzero(products > 0.0)
-        rough = products[found] / (self._norms_of(block)[found] * norm)
-        if len(found) > k:
-            least = np.partition(rough, len(rough) - k)[len(rough) - k] - _ROUNDING
-            found = found[rough >= least]
-        return block.rows.taken(found)
-
-    def _exact(self, rows: Rows, dense: Floats, n: int, norm: float) -> Floats:
+    def _exact(self, rows: Rows, norm: float) -> Floats:
         """Return the similarity of each set, summed in the order of its tokens."""
-        if not n:
-            return np.ones(len(rows.ids))
-        products = _sums(_at(dense, rows.tokens), rows.sizes)
-        norms = np.sqrt(_sums(self._squared(rows.tokens), rows.sizes))
+        norms = np.sqrt(sums(self._weights.squared(rows.tokens), rows.sizes))
+        products = sums(self._dense[rows.tokens], rows.sizes)
         # Rounded, so that the order of adding up decides no tie, and that a set equals itself.
         similarities: Floats = np.minimum(products / (norms * norm), 1.0).round(_DIGITS)
         return similarities
 
 
-def _blocks(layers: Sequence[JaccardIndex]) -> Iterator[Block]:
-    for layer in layers:
-        yield from layer.blocks()
+class _Postings:
+    """The lists of a block that belong to the tokens of a query, rarest first."""
+
+    def __init__(self, block: Block, lists: Lists, norms: Norms, kernel: Kernel, query: _Query) -> None:
+        self._block, self._lists, self._norms, self._kernel, self._query = block, lists, norms, kernel, query
+        at = lists.vocabulary.searchsorted(query.tokens)
+        here = lists.vocabulary[at] == query.tokens
+        self._starts = lists.starts[at]
+        self._ends = np.where(here, lists.starts[at + 1], self._starts)
+        self.lengths = (self._ends - self._starts).astype(np.int64)
+
+    def read(self, n: int) -> _Found:
+        """Return the rows in the lists of the first n tokens."""
+        ends, query = self._ends[:n], self._query
+        found = self._kernel.add_up(self._lists, self._starts[:n], ends, query.squared, len(self._block))
+        unread = np.full(len(found[0]), query.rest[min(n, len(query.tokens))])
+        return _Found(self._block, self._norms, self._kernel, *found, unread)
+
+    def read_all(self, partly: _Found, n_read: int, least: float) -> _Found:
+        """Return the rows that may reach a similarity, and others, after the lists of the first tokens were read."""
+        limits = self._limits(least)
+        if not (self.lengths[n_read:] * (limits[n_read:] > 0)).any():
+            return partly
+        ends = self._ends.copy()
+        for rank in np.flatnonzero(limits < len(self._block)).tolist():
+            start = int(self._starts[rank])
+            part = self._lists.rows[start : int(ends[rank])]
+            ends[rank] = start + (int(np.searchsorted(part, np.uint16(limits[rank]))) if limits[rank] else 0)
+        rows, products = self._kernel.add_up(self._lists, self._starts, ends, self._query.squared, len(self._block))
+        n_lists = len(limits) - np.searchsorted(limits[::-1], rows, side="right")
+        return _Found(self._block, self._norms, self._kernel, rows, products, self._query.rest[n_lists])
+
+    def _limits(self, least: float) -> Ints:
+        """Return for each list the row from which on no set is similar enough that shares only this and later lists.
+
+        They descend. The length of the block or more: there is no such row.
+        """
+        rest, reached = self._query.rest[:-1], least * self._query.norm
+        if reached <= 0.0:
+            return np.full(len(rest), len(self._block))
+        limits: Ints = ROWS_A_FLOOR * np.searchsorted(self._norms.floors, rest / reached, side="right")
+        limits[np.sqrt(rest) < reached] = 0
+        return limits
 
 
-def _at(dense: Floats, tokens: Ints) -> Floats:
-    """Return the entry of each token; 0 for tokens past the end."""
-    values: Floats = np.where(tokens < len(dense), dense[np.minimum(tokens, len(dense) - 1)], 0.0)
-    return values
-
-
-def _sums(values: Floats, sizes: Ints) -> Floats:
-    """Return the sum of each set's values, given one set after the other; 0 for an empty set."""
-    sums = np.zeros(len(sizes))
-    filled = sizes > 0
-    if filled.any():
-        starts = (np.cumsum(sizes, dtype=np.int64) - sizes)[filled]
-        sums[filled] = np.add.reduceat(values, starts)
-    return sums
+def _by_id(rows: Rows) -> dict[int, Ints]:
+    """Return the tokens of each set."""
+    ends = np.cumsum(rows.sizes, dtype=np.int64).tolist()
+    begins = [0, *ends[:-1]]
+    return {id_: rows.tokens[a:b] for id_, a, b in zip(rows.ids.tolist(), begins, ends, strict=False)}
