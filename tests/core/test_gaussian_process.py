@@ -39,7 +39,8 @@ def test_estimate_equals_the_dense_posterior(seed, n_states, n_actions, n_untrie
     cells, states = cells_of(rows), similarities(rng, n_states)
     candidates = np.array([*range(len(number)), *[-1] * n_untried])
     pi, m, unit, noise = rng.dirichlet(np.ones(len(candidates))), rng.normal(), rng.uniform(0.1, 3.0), 0.2
-    estimate = ProcessEstimator(level, noise).estimate(cells, states, rows=candidates, base_probs=pi, mean=m, unit=unit)
+    estimator = ProcessEstimator(level, noise, deviations=None)
+    estimate = estimator.estimate(cells, states, rows=candidates, base_probs=pi, mean=m, unit=unit)
 
     n, means = cells.counts, cells.totals / cells.counts
     within = (cells.squares - n * means**2).clip(0.0)[n > 1].sum() / unit**2
@@ -78,6 +79,34 @@ def test_ten_near_duplicates_do_not_outvote_a_thousand_own_steps():
     states = SimilarStates(np.array([1.0] + [0.9] * 10), alike)
     alone = good_probability(own, SimilarStates(np.ones(1), np.eye(1)))
     assert good_probability(own + poisoned, states) > 0.9 * alone > 0.0
+
+
+def test_many_weak_cells_do_not_outvote_the_most_telling_one_of_a_near_state():
+    sets = [{"page"}, *({"page", "new", f"own{j}"} for j in range(10))]
+    weight = {"page": 40.0, "new": 1.0} | {f"own{j}": 4.0 for j in range(10)}
+
+    def cosine(a, b):
+        norms = sum(weight[f] for f in a) * sum(weight[f] for f in b)
+        return sum(weight[f] for f in a & b) / np.sqrt(norms)
+
+    query = {"page", "new"}
+    states = SimilarStates(
+        np.array([cosine(query, a) for a in sets]), np.array([[cosine(a, b) for b in sets] for a in sets])
+    )
+    rows = [(0, 0, 500, 1.0, 0.0), (0, 1, 500, 0.0, 0.0)]
+    rows += [row for s in range(1, 11) for row in ((s, 0, 1, 0.0, 0.0), (s, 1, 1, 1.0, 0.0))]
+    assert good_probability(rows, states) > 0.5
+    near, alone = states.to_query[0], 500 / 500.1
+    for value, q in zip((1.0, -1.0), _values(rows, states), strict=True):
+        assert abs(q - near * alone * value) <= 2.0 * np.sqrt(1.0 - near**2 * alone) + 1e-3
+
+
+def _values(rows, states):
+    """The values of actions 0 and 1, in units from the mean: advantages over a policy that takes an untried action."""
+    estimate = ProcessEstimator(level=0.0).estimate(
+        cells_of(rows), states, rows=np.array([0, 1, -1]), base_probs=np.array([0.0, 0.0, 1.0]), mean=0.5, unit=0.5
+    )
+    return estimate.advantages[:2]
 
 
 def test_duplicates_of_one_state_count_little_more_than_one():

@@ -50,6 +50,11 @@ class ProcessEstimator:
     - an untried action has the value `m + unit * level`: it is tried where all others did worse than m;
     - intervals hold the prior's uncertainty, so that they are not empty at one step.
 
+    It departs from the posterior in one point. With s = 1 / (1 + eta / n) a cell alone has the posterior mean `k s y`
+    and variance `1 - k^2 s` in units, y being its mean return's distance from m. Each action's value is cut to c of
+    these deviations around that mean, for the cell with the least variance: many weak cells of near-duplicates that
+    contradict a state with much evidence do not outvote it.
+
     `A(a) = (Q(a) - V) / unit` with `V = sum_a pi(a) Q(a)` over all candidates, pi being the model's own policy. The
     closed form of JitRL, arXiv 2601.18510, is unchanged; its mean over neighbours is replaced. `eta` is
     `(v0 noise + SS / unit^2) / (v0 + d)`, with SS the squared deviations of returns from their cell's mean, d their
@@ -60,6 +65,7 @@ class ProcessEstimator:
     Args:
         level: rho, the share of variance that all actions of a state have in common, in [0, 1).
         noise: eta before any repetition was seen, above 0.
+        deviations: c, above 0; None: no bound.
 
     Example:
         >>> cells = Cells(*(np.array(a) for a in ([0], [0], [1.0], [1.0], [1.0], [1.0])))
@@ -72,10 +78,13 @@ class ProcessEstimator:
 
     level: float = 0.3
     noise: float = 0.1
+    deviations: float | None = 2.0
 
     def __post_init__(self) -> None:
         check_number("level", self.level, 0, below=1, next_step="The default is 0.3.")
         check_number("noise", self.noise, above=0, next_step="The default is 0.1.")
+        if self.deviations is not None:
+            check_number("deviations", self.deviations, above=0, next_step="The default is 2; None: no bound.")
 
     def estimate(
         self, cells: Cells, states: SimilarStates, *, rows: Ints, base_probs: Floats, mean: float, unit: float
@@ -116,7 +125,9 @@ class ProcessEstimator:
         common = rho * float(near @ level_of_returns)
         reach = np.pad(parts.reach, ((0, 0), (0, 1)))
         own = np.append(parts.own, 0.0) - reach.T @ (solved @ parts.returns)
-        values = common + (1.0 - rho) * own[at]
+        values = np.clip(
+            common + (1.0 - rho) * own[at], np.append(parts.low, -np.inf)[at], np.append(parts.high, np.inf)[at]
+        )
 
         # Variances of the contrasts Q(c) - sum pi Q, without the matrix between all candidates.
         pulled = parts.information @ near
@@ -168,6 +179,7 @@ class ProcessEstimator:
         )
         residuals, noise = (means - mean) / unit, np.maximum(eta / weights, _LEAST_NOISE)
         n_states, n_actions = len(states.to_query), int(cells.actions.max(initial=-1)) + 1
+        low, high = self._bounds(cells.actions[held], states.to_query[cells.states[held]], residuals, noise, n_actions)
         information = np.zeros((n_states, n_states))
         returns, reach = np.zeros(n_states), np.zeros((n_states, n_actions))
         own, precision = np.zeros(n_actions), np.zeros(n_actions)
@@ -192,7 +204,23 @@ class ProcessEstimator:
             reach[at, action] = inverse @ near
             own[action] = near @ inverse @ residuals[of_action]
             precision[action] = near @ inverse @ near
-        return _Blocks(information, returns, reach, own, precision, eta)
+        return _Blocks(information, returns, reach, own, precision, eta, low, high)
+
+    def _bounds(
+        self, actions: Ints, near: Floats, residuals: Floats, noise: Floats, n_actions: int
+    ) -> tuple[Floats, Floats]:
+        """Return the least and the largest value of each action, in units: around what its most telling cell says."""
+        low, high = np.full(n_actions, -np.inf), np.full(n_actions, np.inf)
+        if self.deviations is None:
+            return low, high
+        gains = near / (1.0 + noise)
+        variances = 1.0 - near * gains
+        order = np.lexsort((variances, actions))
+        first = order[np.diff(actions[order], prepend=-1) > 0]
+        half = self.deviations * np.sqrt(np.maximum(variances[first], 0.0))
+        low[actions[first]] = gains[first] * residuals[first] - half
+        high[actions[first]] = gains[first] * residuals[first] + half
+        return low, high
 
 
 @dataclass(frozen=True, slots=True)
@@ -206,6 +234,7 @@ class _Blocks:
         own: shape (A,), `k' B^-1 y`.
         precision: shape (A,), `k' B^-1 k`.
         noise: eta.
+        low, high: shape (A,), the bounds of the values, in units.
     """
 
     information: Floats
@@ -214,3 +243,5 @@ class _Blocks:
     own: Floats
     precision: Floats
     noise: float
+    low: Floats
+    high: Floats
