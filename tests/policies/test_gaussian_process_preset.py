@@ -88,6 +88,33 @@ def test_twenty_episodes_at_near_duplicates_do_not_flip_a_thousand_at_the_state(
     assert after > before - 0.1
 
 
+def test_twenty_episodes_at_near_duplicates_do_not_flip_a_page_with_the_word_that_they_share():
+    page = " ".join(f"w{i}" for i in range(40))
+    with Memory.open(":memory:") as memory:
+        memory.add_many([Episode("t", [Step(page, "pay" if i % 2 else "back", float(i % 2))]) for i in range(1000)])
+        policy = JitRL.preset("gaussian-process", memory)
+        before = policy.decide(f"{page} extra", PRIOR).probs["pay"]
+        for j in range(10):
+            copy = f"{page} extra z{j}"
+            memory.add_many([Episode("t", [Step(copy, "back", 1.0)]), Episode("t", [Step(copy, "pay", 0.0)])])
+        after = policy.decide(f"{page} extra", PRIOR).probs["pay"]
+    assert before > 0.95
+    assert after > before - 0.1
+
+
+@pytest.mark.parametrize("seed", [0, 1, 2])
+def test_swap_after_a_hundred_episodes_is_followed_within_forty(seed):
+    rng, even = random.Random(seed), {"a": -0.693, "b": -0.693}
+    with Memory.open(":memory:") as memory:
+        memory.add_many([Episode("t", [Step("page", "ab"[i % 10 == 0], float(i % 10 > 0))]) for i in range(100)])
+        policy = JitRL.preset("gaussian-process", memory)
+        assert policy.decide("page", even).probs["a"] > 0.9
+        for i in range(40):
+            action = policy.decide("page", even, seed=seed, step=i).action
+            memory.add(Episode("t", [Step("page", action, rng.gauss(float(action == "b"), 0.3))]))
+        assert policy.decide("page", even).probs["b"] > 0.9
+
+
 def test_one_step_spends_at_most_one_nat():
     with Memory.open(":memory:") as memory:
         memory.add(Episode("t", [Step("page:cart", "pay", 1.0)]))
@@ -226,6 +253,8 @@ def test_left_out_task_lends_nothing():
         {"selection": "argmax"},
         {"similarity_power": 2.0},
         {"all_above": 0.9},
+        {"change_rate": 0.6},
+        {"estimation": "means", "change_rate": 0.1},
     ],
 )
 def test_settings_that_contradict_are_refused(changes):

@@ -1,6 +1,7 @@
 """Pure maths on arrays, each function from its equation. NumPy only."""
 
 from seasoned.core.advantage import AdvantageEstimate, AdvantageEstimator
+from seasoned.core.change_point import LatestReturns, faded
 from seasoned.core.cosine_index import CosineIndex
 from seasoned.core.costs import break_even, ratio_interval
 from seasoned.core.exploration import (
@@ -55,6 +56,7 @@ __all__ = [
     "Exploration",
     "ExplorationBonus",
     "Interval",
+    "LatestReturns",
     "ProcessEstimator",
     "SimilarStates",
     "Sums",
@@ -67,6 +69,7 @@ __all__ = [
     "check_gamma",
     "derived_kappa",
     "discounted_returns",
+    "faded",
     "gamma_for_horizon",
     "jaccard",
     "kl_bound",

@@ -12,9 +12,11 @@ from seasoned.checks import check_instance, check_text
 from seasoned.core import (
     AdvantageEstimate,
     Cells,
+    LatestReturns,
     SimilarStates,
     Sums,
     capped_beta,
+    faded,
     log_softmax,
     mix_in,
     modulate,
@@ -250,13 +252,13 @@ class JitRL:
                 "a memory must answer a query with similarity='rarity' by the similarities",
                 "Use a seasoned.Memory, or estimation='means'.",
             )
+        unit = recent.spread if recent.spread > 0.0 else 1.0
+        if self.settings.change_rate > 0.0 and evidence.latest is not None:
+            latest = evidence.latest
+            since = LatestReturns(latest.states, latest.actions, latest.returns)
+            cells = faded(cells, since, rate=self.settings.change_rate, mean=recent.mean, unit=unit)
         return self.settings.process.estimate(
-            cells,
-            SimilarStates(to_query, to_each_other),
-            rows=rows,
-            base_probs=base_probs,
-            mean=recent.mean,
-            unit=recent.spread if recent.spread > 0.0 else 1.0,
+            cells, SimilarStates(to_query, to_each_other), rows=rows, base_probs=base_probs, mean=recent.mean, unit=unit
         )
 
     def _kl_limit(self, evidence: Evidence) -> float | None:

@@ -35,6 +35,7 @@ _RANGES: dict[str, dict[str, Any]] = {
     "propensity_floor": {"at_least": 1e-6, "at_most": 1},
     "decay": {"above": 0, "at_most": 1},
     "nats_per_step": {"above": 0},
+    "change_rate": {"at_least": 0, "at_most": 0.5},
 }
 _OPTIONAL = ("all_above", "kappa", "max_kl_nats", "memory_return_above", "nats_per_step", "propensity_floor")
 _CHOICES = {
@@ -94,6 +95,9 @@ class JitRLSettings:
             `levels`, `exploration`, `similarity_power` and `propensity_floor` are of `means` alone.
         nats_per_step: a decision spends at most so many nats of KL for each stored step at the neighbours, a step
             counting by the similarity of its state: beta is lowered to meet it. None: no such cap.
+        change_rate: of `process`: the prior probability that a state changes between two of its steps, in [0, 0.5]; a
+            step counts with the probability that its state has not changed since (`seasoned.core.faded`), except with
+            a `decay` or a `backup`. 0: never.
 
     Raises:
         InputError: a value breaks its rule.
@@ -129,6 +133,7 @@ class JitRLSettings:
     similarity: Similarity = "jaccard"
     estimation: Estimation = "means"
     nats_per_step: float | None = None
+    change_rate: float = 0.0
 
     def __post_init__(self) -> None:
         check_whole("k", self.k, 1)
@@ -166,6 +171,12 @@ class JitRLSettings:
                 f"propensity_floor = {self.propensity_floor}, similarity_power = {self.similarity_power}",
                 "the process needs similarity by rarity, and no exploration, floor or power",
                 "Use similarity='rarity', exploration=None, propensity_floor=None and similarity_power=0.",
+            )
+        if self.change_rate > 0.0 and self.estimation != "process":
+            raise InputError(
+                f"change_rate = {self.change_rate}, estimation = {self.estimation!r}",
+                "returns fade by the process alone",
+                "Use decay, or estimation='process'.",
             )
         if self.similarity == "rarity" and self.all_above is not None:
             raise InputError(

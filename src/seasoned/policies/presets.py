@@ -36,7 +36,14 @@ PRESETS: dict[str, JitRLSettings] = {
     # Values from a Gaussian process over the 64 states most alike by rarity: where no two states share most of their
     # words, as in natural language, and where they do.
     "gaussian-process": JitRLSettings(
-        k=64, threshold=0.0, similarity="rarity", estimation="process", beta=50.0, nats_per_step=1.0, min_neighbors=1
+        k=64,
+        threshold=0.0,
+        similarity="rarity",
+        estimation="process",
+        beta=50.0,
+        nats_per_step=1.0,
+        min_neighbors=1,
+        change_rate=0.002,
     ),
     # The method as its written description defines it.
     "seed": JitRLSettings(

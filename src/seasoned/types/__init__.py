@@ -1,7 +1,7 @@
 """The value types: steps and episodes, feedback and notes, evidence and recalled moments, priors and decisions."""
 
 from seasoned.types.decision import Decision, DecisionMode, Prior
-from seasoned.types.evidence import Backup, Evidence, Floats, Ints, RecentReturns, StateSums
+from seasoned.types.evidence import Backup, Evidence, Floats, Ints, LatestSteps, RecentReturns, StateSums
 from seasoned.types.experience import (
     ALTERNATIVE,
     Ending,
@@ -85,6 +85,7 @@ __all__ = [
     "FeedbackRecord",
     "Floats",
     "Ints",
+    "LatestSteps",
     "Neighbor",
     "Note",
     "Outcome",

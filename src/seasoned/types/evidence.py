@@ -10,7 +10,7 @@ import numpy.typing as npt
 from seasoned.checks import check_number
 from seasoned.types.experience import Neighbor
 
-__all__ = ["Backup", "Evidence", "Floats", "Ints", "RecentReturns", "StateSums"]
+__all__ = ["Backup", "Evidence", "Floats", "Ints", "LatestSteps", "RecentReturns", "StateSums"]
 
 Floats = npt.NDArray[np.float64]
 Ints = npt.NDArray[np.int64]
@@ -77,6 +77,21 @@ class RecentReturns:
     n: int
 
 
+@dataclass(frozen=True, slots=True)
+class LatestSteps:
+    """The latest steps at the most similar states, of each state the oldest first, T in all.
+
+    Args:
+        states: shape (T,), positions of the distinct states, from 0, the most similar.
+        actions: shape (T,), rows of the sums by action.
+        returns: shape (T,), in reward units.
+    """
+
+    states: Ints
+    actions: Ints
+    returns: Floats
+
+
 @dataclass(frozen=True)
 class Evidence:
     """Sums over the stored steps at the states most similar to one state, per action (A actions).
@@ -100,6 +115,8 @@ class Evidence:
         similarities: shape (S,), of the distinct states to the query, best first; None with `unit="steps"`.
         state_similarities: shape (S, S), between the distinct states; None unless asked for `similarity="rarity"`.
         recent: the returns of the latest steps; None unless asked for `similarity="rarity"`.
+        latest: the latest steps at the nearest states that have four steps or more; None unless asked for
+            `similarity="rarity"`, and where steps have weights or their values come through the graph.
 
     Example:
         >>> from seasoned import Episode, EvidenceQuery, Memory, Step
@@ -126,6 +143,7 @@ class Evidence:
     similarities: Floats | None = None
     state_similarities: Floats | None = None
     recent: RecentReturns | None = None
+    latest: LatestSteps | None = None
 
     @property
     def n_steps(self) -> int:

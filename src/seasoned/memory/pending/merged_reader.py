@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection, Sequence
-from typing import Any, TypeVar
+from collections.abc import Collection, Mapping, Sequence
+from typing import Any, Literal, TypeVar
 
 from seasoned.memory.index.jaccard import JaccardIndex
 from seasoned.memory.index.kernel import Match
 from seasoned.memory.reading.reader import Reader
-from seasoned.memory.reading.rows import EvidenceRow, RecentReturn, StepCell
+from seasoned.memory.reading.rows import EvidenceRow, LatestStep, RecentReturn, StepCell
 from seasoned.memory.stores.base import Store
 from seasoned.memory.stores.sqlite_schema import STEP_BITS
 from seasoned.memory.values.ranking import latest_first, rank_key
@@ -60,6 +60,16 @@ class MergedReader(Reader):
         for set_id, visit in self.over.latest_visits(set_ids, task_filter).items():
             visits[set_id] = latest_first([visit, visits.get(set_id, visit)])[0]
         return visits
+
+    def latest_steps(
+        self, view_id: int, n_at: Mapping[int, int], key: Literal["key_id", "id"], *, task_filter: TaskFilter, most: int
+    ) -> dict[int, list[LatestStep]]:
+        """Return the latest live steps at some distinct states, the latest first."""
+        found = super().latest_steps(view_id, n_at, key, task_filter=task_filter, most=most)
+        for set_id, new in self.over.latest_steps(view_id, n_at, key, task_filter=task_filter, most=most).items():
+            steps = {step.visit: step for step in (*found[set_id], *new)}
+            found[set_id] = [steps[visit] for visit in latest_first(steps)[:most]]
+        return found
 
     def experiences(self, view_id: int, visits: Sequence[int]) -> dict[int, tuple[Experience, int]]:
         """Return each visit's experience and the key of its action."""

@@ -30,7 +30,7 @@ from seasoned.memory.values.task_filter import TaskFilter
 from seasoned.memory.values.text_limits import check_size
 from seasoned.memory.writing.episode_writer import Writer
 from seasoned.protocols import StateEncoder
-from seasoned.types import Evidence, EvidenceQuery, Experience, Neighbor, RecentReturns
+from seasoned.types import Evidence, EvidenceQuery, Experience, LatestSteps, Neighbor, RecentReturns
 from seasoned.types.queries import check_nearest
 
 __all__ = ["MAX_LISTED_NEIGHBORS", "Retriever"]
@@ -38,6 +38,8 @@ __all__ = ["MAX_LISTED_NEIGHBORS", "Retriever"]
 MAX_LISTED_NEIGHBORS = 50
 _N_RECENT = 256
 _ENOUGH_OF_TASK = 16
+_N_LATEST = 256
+_FEWEST_TO_CHANGE = 4
 
 Ranked = list[tuple[int, float]]
 """(set id, similarity), best first."""
@@ -212,6 +214,36 @@ class Retriever:
         returns = of_task if len(of_task) >= _ENOUGH_OF_TASK else [step.return_ for step in latest]
         return RecentReturns(*robust_moments(returns), len(returns))
 
+    def _latest_steps(
+        self,
+        view_id: int,
+        rows: Sequence[EvidenceRow],
+        ranked: Sequence[int],
+        keys: Sequence[int],
+        left_out: TaskFilter,
+    ) -> LatestSteps:
+        """Return the latest steps at the nearest of the states that were visited often enough to have changed."""
+        n_at: Counter[int] = Counter()
+        for row in rows:
+            n_at[row.set_id] += row.n_steps
+        often: dict[int, int] = {}
+        n_read = 0
+        for set_id in ranked:
+            if n_at[set_id] >= _FEWEST_TO_CHANGE:
+                n_read += min(n_at[set_id], _N_LATEST)
+                if often and n_read > _N_LATEST:
+                    break
+                often[set_id] = n_at[set_id]
+        found = self._merged.latest_steps(view_id, often, "key_id", task_filter=left_out, most=_N_LATEST)
+        rank_of = {set_id: rank for rank, set_id in enumerate(ranked)}
+        row_of = {key_id: row for row, key_id in enumerate(keys)}
+        steps = [(rank_of[set_id], step) for set_id, of_set in found.items() for step in reversed(of_set)]
+        return LatestSteps(
+            np.array([rank for rank, _ in steps], dtype=np.int64),
+            np.array([row_of[step.key] for _, step in steps], dtype=np.int64),
+            np.array([step.return_ for _, step in steps], dtype=np.float64),
+        )
+
     # ------------------------------------------------------------------------------------------ neighbours
 
     def nearest_sets(
@@ -356,6 +388,9 @@ class Retriever:
             by_rarity = query.similarity == "rarity"
             state_similarities = self._rarity.similarities(self._layers(), ranked) if by_rarity else None
             recent = self._recent_returns(view_id, query.current_task, task_filter) if by_rarity else None
+            weighed = query.similarity_power or query.decay < 1.0 or query.propensity_floor is not None
+            plain = by_rarity and not weighed and query.backup is None
+            latest = self._latest_steps(view_id, rows, ranked, summed.keys, task_filter) if plain else None
         return Evidence(
             actions=tuple(texts[key_id] for key_id in summed.keys),
             counts=summed.sums[:, 0],
@@ -373,6 +408,7 @@ class Retriever:
             similarities=np.array(list(found.sets.values())) if query.unit == "states" else None,
             state_similarities=state_similarities,
             recent=recent,
+            latest=latest,
         )
 
     def _gather(
