@@ -10,6 +10,7 @@ import numpy as np
 from seasoned import Episode, JitRL, Memory, Step
 from seasoned.lab.arms.preset_settings import preset_settings
 from seasoned.policies import PRESETS, ShuffledReturns
+from seasoned.states.encoder_names import named_encoder
 
 __all__ = ["ARMS", "Arm", "ArmKind", "Choice", "draw"]
 
@@ -75,11 +76,15 @@ class Unlearned:
 
 
 class MemoryPolicy:
-    """`JitRL` over a memory of its own; each round is an episode of one step, stored when its reward arrives."""
+    """`JitRL` over a memory of its own; each round is an episode of one step, stored when its reward arrives.
+
+    The setting `encoder` names the memory's encoder; the others are the preset's.
+    """
 
     def __init__(self, preset: str, seed: int, settings: Mapping[str, Any], *, placebo: bool = False) -> None:
-        self._memory = Memory.open(":memory:")
-        name, changes = preset_settings({"preset": preset, **settings})
+        others = dict(settings)
+        self._memory = Memory.open(":memory:", encoder=named_encoder(others.pop("encoder", "words")))
+        name, changes = preset_settings({"preset": preset, **others})
         source: Any = ShuffledReturns(self._memory, seed) if placebo else self._memory
         self._policy = JitRL.preset(name, source, **changes)
 

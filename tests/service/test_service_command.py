@@ -105,7 +105,7 @@ def test_new_memory_gets_the_named_encoder(tmp_path, monkeypatch, named):
 @pytest.mark.parametrize(
     ("options", "code", "message"),
     [
-        (["--create", "--encoder", "letters"], 2, "words, masked"),
+        (["--create", "--encoder", "letters"], 2, "words, masked, subwords"),
         (["--encoder", "masked"], 2, "--create"),
         (["--create", "--encoder", "masked"], 4, "never mixed"),
     ],

@@ -17,6 +17,7 @@ from seasoned.states import (
     Nouns,
     PatternMatch,
     RecentVerbs,
+    SubwordEncoder,
     TemplateEncoder,
     TokenEncoder,
     UrlRules,
@@ -61,7 +62,7 @@ def test_urls_are_normalised_before_masks_and_ngrams():
     }
 
 
-ENCODERS = [TokenEncoder(), TemplateEncoder("[State: {nouns}] [Action: {recent_verbs}]")]
+ENCODERS = [TokenEncoder(), SubwordEncoder(), TemplateEncoder("[State: {nouns}] [Action: {recent_verbs}]")]
 
 
 @pytest.mark.parametrize("encoder", ENCODERS, ids=lambda encoder: type(encoder).__name__)
@@ -129,7 +130,8 @@ templates = st.builds(
     fields,
     encoders,
 )
-any_encoder = st.one_of(encoders, templates)
+subwords = st.builds(SubwordEncoder, st.integers(2, 5), st.lists(masks, max_size=2))
+any_encoder = st.one_of(encoders, subwords, templates)
 
 
 @settings(max_examples=200, deadline=None)
@@ -176,6 +178,9 @@ class Mine:
         "tokens/v1 [1]",
         "tokens/v1 {",
         "tokens/v1 " + "[" * 100_000,
+        "subwords/v1 {}",
+        'subwords/v1 {"n":4}',
+        'subwords/v1 {"n":1}',
         "template/v1",
         'template/v1 {"fields":{},"template":"x","tokens":"words/v1"}',
         TemplateEncoder("{x}", {"x": Mine()}).identity,

@@ -6,6 +6,7 @@ from seasoned.states.fields import Field, FieldValue, Nouns, PatternMatch, Recen
 from seasoned.states.masks import ALL_MASKS, HASHES, NUMBERS, TIMESTAMPS, TOKENS, UUIDS, Mask, apply_masks
 from seasoned.states.recent_actions import split_recent, with_recent_actions
 from seasoned.states.redaction import REDACTION_RULES, Redactor, redact_episode
+from seasoned.states.subwords import SubwordEncoder
 from seasoned.states.templates import Template, TemplateEncoder
 from seasoned.states.tokens import TokenEncoder
 from seasoned.states.urls import UrlRules, normalize_url
@@ -26,6 +27,7 @@ __all__ = [
     "PatternMatch",
     "RecentVerbs",
     "Redactor",
+    "SubwordEncoder",
     "Template",
     "TemplateEncoder",
     "TokenEncoder",

@@ -10,6 +10,7 @@ from seasoned.protocols import StateEncoder
 from seasoned.states.buckets import Buckets
 from seasoned.states.fields import Field, Nouns, PatternMatch, RecentVerbs
 from seasoned.states.masks import Mask
+from seasoned.states.subwords import SubwordEncoder
 from seasoned.states.templates import TemplateEncoder
 from seasoned.states.tokens import TokenEncoder
 from seasoned.states.urls import UrlRules
@@ -47,10 +48,12 @@ def _split(identity: str) -> tuple[str, dict[str, Any]]:
     return kind, json.loads(settings) if settings else {}
 
 
-def _encoder(identity: str) -> TokenEncoder | TemplateEncoder | None:
+def _encoder(identity: str) -> TokenEncoder | SubwordEncoder | TemplateEncoder | None:
     kind, settings = _split(identity)
     if kind == "tokens/v1":
         return _tokens(settings)
+    if kind == "subwords/v1":
+        return SubwordEncoder(n=settings.get("n", 4), masks=_masks(settings))
     if kind == "template/v1":
         tokens = _split(settings["tokens"])[1]
         fields = {name: _field(text) for name, text in settings["fields"].items()}
@@ -61,10 +64,14 @@ def _encoder(identity: str) -> TokenEncoder | TemplateEncoder | None:
 def _tokens(settings: dict[str, Any]) -> TokenEncoder:
     return TokenEncoder(
         ngram=settings.get("ngram", 1),
-        masks=[Mask(*mask) for mask in settings.get("masks", [])],
+        masks=_masks(settings),
         urls=UrlRules(**settings["urls"]) if "urls" in settings else None,
         multiset=settings.get("multiset", False),
     )
+
+
+def _masks(settings: dict[str, Any]) -> list[Mask]:
+    return [Mask(*mask) for mask in settings.get("masks", [])]
 
 
 def _field(identity: str) -> Field:

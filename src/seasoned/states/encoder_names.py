@@ -7,11 +7,16 @@ from seasoned.errors import InputError, UnknownNameError, excerpt
 from seasoned.protocols import StateEncoder
 from seasoned.states.encoder_identity import encoder_from_identity
 from seasoned.states.masks import ALL_MASKS
+from seasoned.states.subwords import SubwordEncoder
 from seasoned.states.tokens import TokenEncoder
 
 __all__ = ["ENCODERS", "named_encoder"]
 
-ENCODERS = {"words": TokenEncoder(), "masked": TokenEncoder(masks=ALL_MASKS)}
+ENCODERS: dict[str, StateEncoder] = {
+    "words": TokenEncoder(),
+    "masked": TokenEncoder(masks=ALL_MASKS),
+    "subwords": SubwordEncoder(),
+}
 
 
 def named_encoder(spec: str) -> StateEncoder:

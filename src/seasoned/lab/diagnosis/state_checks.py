@@ -15,7 +15,7 @@ from seasoned.errors import counted
 from seasoned.lab.diagnosis.check_result import CheckResult, Number, finding_if, not_checked, share
 from seasoned.memory import Memory
 from seasoned.protocols import StateEncoder
-from seasoned.states import ALL_MASKS, Mask, TemplateEncoder, TokenEncoder
+from seasoned.states import ALL_MASKS, Mask, SubwordEncoder, TemplateEncoder, TokenEncoder
 from seasoned.types import Episode, EvidenceQuery
 
 __all__ = [
@@ -169,7 +169,7 @@ def _helpful_masks(states: EncodedStates, encoder: StateEncoder) -> tuple[list[M
 
 def _with_masks(encoder: StateEncoder, masks: Sequence[Mask]) -> StateEncoder | None:
     """Return the encoder with more masks, or None if it has no masks."""
-    if isinstance(encoder, TokenEncoder):
+    if isinstance(encoder, TokenEncoder | SubwordEncoder):
         return dataclasses.replace(encoder, masks=[*encoder.masks, *masks])
     if isinstance(encoder, TemplateEncoder):
         tokens = dataclasses.replace(encoder.tokens, masks=[*encoder.tokens.masks, *masks])
