@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import dataclasses
 import random
 
 import numpy as np
@@ -150,21 +151,29 @@ def test_outlier_among_equal_rewards_moves_no_other_decision(reward, outlier):
 
 def test_shown_steps_add_no_shift_to_any_action():
     with Memory.open(":memory:") as memory:
-        ids = [memory.add(Episode(f"t{i}", [Step("page:cart", "pay", float(i))])) for i in range(3)]
+        memory.add_many([Episode("t", [Step("elsewhere", "x", 0.0)])] * 6)  # so that `pay` is better than the mean
+        ids = [memory.add(Episode(f"t{i}", [Step("page:cart", "pay", 1.0 + i)])) for i in range(3)]
         shown = EvidenceQuery(
             "page:cart", k=64, unit="states", threshold=0.0, similarity="rarity", shown_steps=[(id_, 0) for id_ in ids]
         )
         policy = JitRL.preset("gaussian-process", memory)
-        estimate = policy.estimate(
-            ("pay", "back"), np.array([0.5, 0.5]), memory.evidence(shown), np.random.default_rng(0)
-        )
-    assert estimate.advantages.tolist() == [0.0, 0.0]
+        unshown = dataclasses.replace(shown, shown_steps=())
+        shifts = [
+            policy.estimate(("pay", "back"), np.array([0.5, 0.5]), memory.evidence(query), np.random.default_rng(0))
+            for query in (shown, unshown)
+        ]
+    assert shifts[0].advantages.tolist() == [0.0, 0.0]
+    assert shifts[1].advantages[0] > 0.0 > shifts[1].advantages[1]  # `back` is untried
 
 
 def test_clear_only_silences_untried_actions_too():
     with Memory.open(":memory:") as memory:
-        memory.add_many([Episode("t", [Step("page:cart", "pay", float(i % 2))]) for i in range(3)])
+        memory.add_many([Episode("t", [Step("elsewhere", "x", float(i % 2))]) for i in range(8)])
+        memory.add_many([Episode("t", [Step("page:cart", "pay", float(i % 3 == 0))]) for i in range(3)])
+        shifted = JitRL.preset("gaussian-process", memory).decide("page:cart", PRIOR)
         decision = JitRL.preset("gaussian-process", memory, clear_only=True).decide("page:cart", PRIOR)
+    assert shifted.counts["back"] == 0 and shifted.advantages["back"] > 0.0
+    assert shifted.intervals["back"][0] < 0.0 < shifted.intervals["back"][1]
     assert decision.mode == "base"
     assert "clear" in decision.reason
 

@@ -198,13 +198,15 @@ def test_late_sets_with_lower_ids_are_counted_as_by_a_new_index():
     late = [(i, [1, 100], 5000 + i) for i in range(200)]  # states that were out of use, and are visited again
     running, rarity = JaccardIndex(), RarityIndex()
     running.add(rows)
-    query = {"n_features": 2, "k": 3, "threshold": 0.0}
-    rarity.search([running], [1, 100], **query)
+    query = {"n_features": 3, "k": 3, "threshold": 0.0}  # no set has all of it
+    before = rarity.search([running], [1, 2, 100], **query)
     running.add(late[:100])
     assert counted_sets(len(running)) == counted_sets(len(rows))
     opened = JaccardIndex()
     opened.add([*late[:100], *rows])
-    assert rarity.search([running], [1, 2], **query) == RarityIndex().search([opened], [1, 2], **query)
+    after = rarity.search([running], [1, 2, 100], **query)
+    assert after == RarityIndex().search([opened], [1, 2, 100], **query)
+    assert after != before
 
 
 def test_pending_set_with_a_low_id_is_counted_once():
