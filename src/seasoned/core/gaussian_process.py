@@ -120,31 +120,31 @@ class ProcessEstimator:
 
         rho, near = self.level, states.to_query
         spread = rho * states.to_each_other
-        solved = np.linalg.solve(np.eye(n_states) + spread @ parts.information, spread)  # symmetric
-        level_of_returns = parts.returns - parts.information @ (solved @ parts.returns)
-        common = rho * float(near @ level_of_returns)
-        reach = np.pad(parts.reach, ((0, 0), (0, 1)))
-        own = np.append(parts.own, 0.0) - reach.T @ (solved @ parts.returns)
+        reach = np.concatenate([parts.reach, np.zeros((n_states, 1))], axis=1)
+        pulled = parts.information @ near
+        # (spread^-1 + information)^-1, times what is needed of it: returns, the query, each action's reach.
+        sides = np.concatenate([parts.returns[:, None], pulled[:, None], reach], axis=1)
+        solved = np.linalg.solve(np.eye(n_states) + spread @ parts.information, spread @ sides)
+        of_returns, of_pulled, through = solved[:, 0], solved[:, 1], solved[:, 2:]
+        common = rho * float(near @ (parts.returns - parts.information @ of_returns))
+        own = np.append(parts.own, 0.0) - reach.T @ of_returns
         values = np.clip(
             common + (1.0 - rho) * own[at], np.append(parts.low, -np.inf)[at], np.append(parts.high, np.inf)[at]
         )
 
         # Variances of the contrasts Q(c) - sum pi Q, without the matrix between all candidates.
-        pulled = parts.information @ near
-        level_level = float(near @ pulled - pulled @ solved @ pulled)
-        level_own = reach.T @ near - reach.T @ (solved @ pulled)
-        through = solved @ reach
+        level_level = float(near @ pulled - pulled @ of_pulled)
+        level_own = reach.T @ near - reach.T @ of_pulled
         own_own = np.append(parts.precision, 0.0) - (reach * through).sum(axis=0)
         explained = rho * rho * level_level + 2.0 * rho * (1.0 - rho) * level_own + (1.0 - rho) ** 2 * own_own
         variances = np.maximum(1.0 - explained[at], 0.0)
         weights = np.bincount(at, base_probs, n_actions + 1)  # of the base policy, by action
-        mixed = reach @ weights
         with_v = (
             rho
             + (1.0 - rho) * base_probs
             - rho * rho * level_level
             - rho * (1.0 - rho) * (level_own[at] + float(weights @ level_own))
-            - (1.0 - rho) ** 2 * (weights[at] * np.append(parts.precision, 0.0)[at] - reach.T[at] @ (solved @ mixed))
+            - (1.0 - rho) ** 2 * (weights[at] * np.append(parts.precision, 0.0)[at] - reach.T[at] @ (through @ weights))
         )
         of_v = float(base_probs @ with_v)
         half = _INTERVAL_DEVIATIONS * np.sqrt(np.maximum(variances - 2.0 * with_v + of_v, 0.0))
@@ -193,17 +193,26 @@ class ProcessEstimator:
         reach[at, of] = inverses * near
         own[of] = near * inverses * residuals[single]
         precision[of] = near * inverses * near
-        for action in np.flatnonzero(n_cells > 1).tolist():
-            of_action = np.flatnonzero(actions == action)
-            at = at_states[of_action]
-            covariance = (1.0 - self.level) * states.to_each_other[np.ix_(at, at)] + np.diag(noise[of_action])
-            near = states.to_query[at]
-            inverse = np.linalg.inv(covariance)
-            information[np.ix_(at, at)] += inverse
-            returns[at] += inverse @ residuals[of_action]
-            reach[at, action] = inverse @ near
-            own[action] = near @ inverse @ residuals[of_action]
-            precision[action] = near @ inverse @ near
+        # The others by the number of their cells, up to the next power of two: many small matrices at once.
+        groups = np.where(n_cells > 1, np.ceil(np.log2(np.maximum(n_cells, 1))), 0.0).astype(int)
+        order = np.argsort(actions, kind="stable")
+        firsts = np.cumsum(n_cells) - n_cells
+        for group in sorted({*groups.tolist()} - {0}):
+            alike = np.flatnonzero(groups == group)
+            place = np.arange(n_cells[alike].max())
+            filled = place < n_cells[alike][:, None]
+            cell = order[np.minimum(firsts[alike][:, None] + place, len(order) - 1)]  # shape (actions, places)
+            at, both = at_states[cell], filled[:, :, None] & filled[:, None, :]
+            covariance = np.where(both, (1.0 - self.level) * states.to_each_other[at[:, :, None], at[:, None, :]], 0.0)
+            covariance[:, place, place] += np.where(filled, noise[cell], 1.0)
+            inverse = np.where(both, np.linalg.inv(covariance), 0.0)
+            pairs = (n_states * at[:, :, None] + at[:, None, :]).ravel()
+            information += np.bincount(pairs, inverse.ravel(), n_states**2).reshape(n_states, n_states)
+            seen, near = (np.einsum("aij,aj->ai", inverse, side) for side in (residuals[cell], states.to_query[at]))
+            returns += np.bincount(at.ravel(), seen.ravel(), n_states)
+            reach[at[filled], np.repeat(alike, n_cells[alike])] = near[filled]
+            own[alike] = (states.to_query[at] * seen).sum(axis=1)
+            precision[alike] = (states.to_query[at] * near).sum(axis=1)
         return _Blocks(information, returns, reach, own, precision, eta, low, high)
 
     def _bounds(

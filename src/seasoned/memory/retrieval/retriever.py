@@ -20,7 +20,7 @@ from seasoned.memory.pending.overlay import Overlay
 from seasoned.memory.reading.evidence_sums import effective_sums, propensity_rows, sum_rows, weigh_row
 from seasoned.memory.reading.follower import Change, CommitCursor, CommitFollower
 from seasoned.memory.reading.reader import Reader, check_same_encoder
-from seasoned.memory.reading.rows import EvidenceRow, RecentReturn
+from seasoned.memory.reading.rows import EvidenceRow
 from seasoned.memory.retrieval.graph_cache import GraphCache, check_backup, revalued
 from seasoned.memory.stores.base import Store, Version
 from seasoned.memory.stores.sqlite_schema import STEP_BITS
@@ -40,6 +40,9 @@ _N_RECENT = 256
 _ENOUGH_OF_TASK = 16
 _N_LATEST = 256
 _FEWEST_TO_CHANGE = 4
+
+_RecentKey = tuple[int, TaskFilter]
+"""A view and the excluded task."""
 
 Ranked = list[tuple[int, float]]
 """(set id, similarity), best first."""
@@ -99,7 +102,8 @@ class Retriever:
         self._last_token = self._last_visit = -1
         self._views: dict[tuple[float, float], int] = {}
         self._spreads: dict[int, float] = {}
-        self._recent: dict[tuple[int, TaskFilter], list[RecentReturn]] = {}
+        self._recent: dict[_RecentKey, dict[str | None, list[float]]] = {}  # by task; None: all
+        self._moments: dict[tuple[_RecentKey, str | None], RecentReturns] = {}
         self._graphs = GraphCache(store, namespace_id, self.follower)
         self._overlay = Overlay(store, namespace_id, encoder)
         self._overlay_revision = 0
@@ -197,6 +201,7 @@ class Retriever:
     def _clear_moments(self) -> None:
         self._spreads.clear()
         self._recent.clear()
+        self._moments.clear()
 
     def spread(self, view_id: int) -> float:
         """Return the robust spread of the namespace's returns; read once per commit."""
@@ -208,11 +213,17 @@ class Retriever:
         """Return the moments of the latest returns: of the task, if it has enough among them; read once per commit."""
         key = view_id, task_filter
         if key not in self._recent:
-            self._recent[key] = self._merged.recent_returns(view_id, _N_RECENT, task_filter)
-        latest = self._recent[key]
-        of_task = [step.return_ for step in latest if step.task == task]
-        returns = of_task if len(of_task) >= _ENOUGH_OF_TASK else [step.return_ for step in latest]
-        return RecentReturns(*robust_moments(returns), len(returns))
+            latest = self._merged.recent_returns(view_id, _N_RECENT, task_filter)
+            of_task = Counter(step.task for step in latest)
+            enough = [name for name, n in of_task.items() if n >= _ENOUGH_OF_TASK]
+            returns: dict[str | None, list[float]] = {None: [step.return_ for step in latest]}
+            returns |= {name: [step.return_ for step in latest if step.task == name] for name in enough}
+            self._recent[key] = returns
+        returns = self._recent[key]
+        chosen = task if task in returns else None
+        if (key, chosen) not in self._moments:
+            self._moments[key, chosen] = RecentReturns(*robust_moments(returns[chosen]), len(returns[chosen]))
+        return self._moments[key, chosen]
 
     def _latest_steps(
         self,
