@@ -168,21 +168,26 @@ def drift(preset: str, quick: bool) -> Measures:
     does not change pays."""
     runs, found = (5 if quick else 11), {}
     for swap, limit in ((20, 300), (100, 600 if not quick else 300)):
-        needed = []
+        needed, relapsed = [], []
         for seed in range(runs):
-            rng, last = np.random.default_rng(seed), 0
+            rng, leads = np.random.default_rng(seed), []
             with Memory.open(":memory:") as memory:
                 policy = JitRL.preset(preset, memory)
                 for t in range(swap + limit):
                     decision = policy.decide("page", log([0.5, 0.5]), seed=seed, step=t)
                     best = "act0" if t < swap else "act1"
-                    if t >= swap and decision.probs["act1"] <= 0.5:
-                        last = t - swap + 1
+                    if t >= swap:
+                        leads.append(decision.probs["act1"] > 0.5)
                     reward = float(rng.normal(float(decision.action == best), 0.3))
                     memory.add(Episode("t", [Step("page", decision.action, reward)]))
-            needed.append(last)
+            # Followed once it leads in twenty episodes in a row; later it may be left for some.
+            firsts = (t for t in range(limit - 19) if all(leads[t : t + 20]))
+            followed = next(firsts, limit)
+            needed.append(followed)
+            relapsed.append(1.0 - float(np.mean(leads[followed:])) if followed < limit else 1.0)
         found[f"episodes to follow a swap after {swap}, median"] = float(np.median(needed))
         found[f"episodes to follow a swap after {swap}, slowest"] = float(max(needed))
+        found[f"share of later episodes led by the old action, swap after {swap}"] = float(np.mean(relapsed))
     for gap in (0.2, 1.0):
         lost = []
         for seed in range(runs):
@@ -197,13 +202,14 @@ def corridor(preset: str, quick: bool) -> Measures:
     found = {}
     for label, cost, goal in (("-1 a step", -1.0, 0.0), ("+1 at the end", 0.0, 1.0)):
         lengths = []
-        for seed in range(3 if quick else 10):
+        for seed in range(6 if quick else 12):
             with Memory.open(":memory:", gamma=0.95) as memory:
                 policy = JitRL.preset(preset, memory)
                 played = [_walk(policy, memory, cost, goal, 1000 * seed + episode) for episode in range(30)]
             lengths.append(float(np.mean(played[-10:])))
         found[f"steps, {label}"] = float(np.mean(lengths))
         found[f"steps, {label}, worst run"] = max(lengths)
+        found[f"share of runs that never arrive, {label}"] = float(np.mean([length >= 30.0 for length in lengths]))
     return found
 
 

@@ -59,8 +59,43 @@ def test_estimate_equals_the_dense_posterior(seed, n_states, n_actions, n_untrie
     assert estimate.baseline == pytest.approx(m + unit * pi @ q)
     assert estimate.kappa == pytest.approx(eta)
     tried = candidates >= 0
-    assert estimate.high - estimate.low == pytest.approx(2 * 1.959964 * deviations, abs=1e-5)
+    assert estimate.deviations == pytest.approx(deviations, abs=1e-5)
+    assert (estimate.high - estimate.low >= 2 * 1.959964 * deviations - 1e-5).all()
+    assert estimate.high + estimate.low == pytest.approx(2 * estimate.advantages)
     assert np.isnan(estimate.values[~tried]).all()
+
+
+@pytest.mark.parametrize("noise", [0.01, 0.1, 1.0, 9.0])
+@pytest.mark.parametrize("visits", [(1, 1, 1), (3, 3, 3), (10, 10, 10), (100, 100, 100), (20, 3, 1), (100, 1, 1)])
+def test_intervals_hold_the_truth_at_any_noise(noise, visits):
+    held = []
+    for seed in range(300):
+        rng = np.random.default_rng(seed)
+        values, rows = rng.normal(size=3), []
+        for action, n in enumerate(visits):
+            returns = values[action] + np.sqrt(noise) * rng.normal(size=n)
+            rows.append((0, action, n, returns.mean(), returns.var()))
+        unit = np.sqrt(1.0 + noise)  # the deviation of a return, over many states
+        one = SimilarStates(np.ones(1), np.eye(1))
+        estimate = ProcessEstimator().estimate(
+            cells_of(rows), one, rows=np.arange(3), base_probs=np.ones(3) / 3, mean=0.0, unit=unit
+        )
+        true = (values - values.mean()) / unit
+        held += ((estimate.low <= true) & (true <= estimate.high)).tolist()
+    assert np.mean(held) >= 0.93
+
+
+def test_intervals_widen_where_returns_are_farther_apart_than_the_unit():
+    def width(apart):
+        one = SimilarStates(np.ones(1), np.eye(1))
+        rows = [(0, 0, 5, apart, 0.0), (0, 1, 5, -apart, 0.0)]
+        estimate = ProcessEstimator().estimate(
+            cells_of(rows), one, rows=np.array([0, 1]), base_probs=np.ones(2) / 2, mean=0.0, unit=1.0
+        )
+        return (estimate.high - estimate.low)[0]
+
+    assert width(0.5) == pytest.approx(width(0.1))
+    assert width(100.0) > 10.0 * width(1.0)
 
 
 def good_probability(rows, states, *, unit=0.5, mean=0.5):

@@ -47,6 +47,8 @@ class AdvantageEstimate:
         baseline: V, in reward units; None without evidence for it.
         scale: the divisor of the advantages, in reward units.
         kappa: the shrinkage, in steps.
+        deviations: shape (C,), of the advantages, if the noise and the scale of values are as estimated; the intervals
+            are wider. None: they were not computed.
     """
 
     values: Floats
@@ -57,6 +59,7 @@ class AdvantageEstimate:
     baseline: float | None
     scale: float
     kappa: float
+    deviations: Floats | None = None
 
     def discounted(self, shares: Floats) -> AdvantageEstimate:
         """Return the estimate with each advantage and its interval times a share in [0, 1]; bonuses do not change.
@@ -70,7 +73,8 @@ class AdvantageEstimate:
         low, high = (np.full(len(shares), np.nan) for _ in range(2))
         for scaled, bound in ((low, self.low), (high, self.high)):
             np.multiply(bound, shares, out=scaled, where=shares > 0.0)
-        return dataclasses.replace(self, advantages=learned + self.bonuses, low=low, high=high)
+        deviations = None if self.deviations is None else self.deviations * shares
+        return dataclasses.replace(self, advantages=learned + self.bonuses, low=low, high=high, deviations=deviations)
 
 
 @dataclass(frozen=True, slots=True)

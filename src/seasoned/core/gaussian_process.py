@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import functools
 from dataclasses import dataclass
 
 import numpy as np
@@ -10,11 +11,13 @@ from seasoned.checks import check_number
 from seasoned.core.advantage import AdvantageEstimate
 from seasoned.core.arrays import Floats, Ints
 from seasoned.core.shrinkage import Cells
+from seasoned.core.statistics import t_quantile
 from seasoned.errors import InputError
 
 __all__ = ["ProcessEstimator", "SimilarStates"]
 
-_INTERVAL_DEVIATIONS = 1.959963984540054  # 95 % of a normal distribution
+_CAUTION_DEGREES = 2.0  # of a prior by which, for intervals, all of the variance of returns is noise
+_MOST_DEGREES = 200
 _NOISE_PRIOR_DEGREES = 4.0
 _LEAST_NOISE = 1e-9  # below it, states whose similarities are linearly dependent cannot be solved for
 
@@ -59,6 +62,12 @@ class ProcessEstimator:
     closed form of JitRL, arXiv 2601.18510, is unchanged; its mean over neighbours is replaced. `eta` is
     `(v0 noise + SS / unit^2) / (v0 + d)`, with SS the squared deviations of returns from their cell's mean, d their
     degrees of freedom, and a prior of v0 = 4 degrees.
+
+    An interval holds what the posterior takes for certain: the noise and the scale of values. It is Student's, of
+    v0 + M degrees for M cells; variances are times `max(1, (v0 + y' K^-1 y) / (v0 + M))`, K being the covariance of
+    the mean returns (as in a Student-t process: Shah, Wilson and Ghahramani 2014), and are those at the noise
+    `(2 + SS / unit^2) / (2 + d)`, if it is larger: by a prior that takes all of the variance for noise. For it a contrast
+    counts as if one cell told of it. `deviations` are those of the posterior itself.
 
     The cost is `O(S^3 + sum_a S_a^3 + S^2 A)` for S states and A actions, S_a states with action a.
 
@@ -147,7 +156,8 @@ class ProcessEstimator:
             - (1.0 - rho) ** 2 * (weights[at] * np.append(parts.precision, 0.0)[at] - reach.T[at] @ (through @ weights))
         )
         of_v = float(base_probs @ with_v)
-        half = _INTERVAL_DEVIATIONS * np.sqrt(np.maximum(variances - 2.0 * with_v + of_v, 0.0))
+        contrast = np.maximum(variances - 2.0 * with_v + of_v, 0.0)
+        half = self._half_widths(contrast, base_probs, parts, parts.fit - float(parts.returns @ of_returns), len(held))
 
         advantages = values - float(base_probs @ values)
         means = np.full(len(rows), np.nan)
@@ -165,7 +175,26 @@ class ProcessEstimator:
             baseline=mean + unit * float(base_probs @ values),
             scale=unit,
             kappa=parts.noise,
+            deviations=np.sqrt(contrast),
         )
+
+    def _half_widths(self, contrast: Floats, base_probs: Floats, parts: _Blocks, fit: float, n_cells: int) -> Floats:
+        """Return the half widths of 95 % intervals, which know neither the noise nor the scale of values for sure.
+
+        Args:
+            contrast: shape (C,), posterior variances of the advantages, in units squared.
+            base_probs: shape (C,), the base policy.
+            parts: of the posterior.
+            fit: `y' K^-1 y`, y the M mean returns and K their covariance; M is expected.
+            n_cells: M.
+        """
+        before = (1.0 - self.level) * (1.0 - 2.0 * base_probs + float(base_probs @ base_probs))
+        share = np.divide(contrast, before, out=np.ones(len(contrast)), where=before > 0.0)
+        wider = contrast * parts.caution / (1.0 + np.minimum(share, 1.0) * (parts.caution - 1.0))
+        degrees = _NOISE_PRIOR_DEGREES + n_cells
+        scale = max(1.0, (_NOISE_PRIOR_DEGREES + fit) / degrees)
+        half: Floats = _quantile(int(degrees)) * np.sqrt(scale * wider)
+        return half
 
     def _blocks(self, cells: Cells, held: Ints, states: SimilarStates, mean: float, unit: float) -> _Blocks:
         """Return the parts of the posterior of each action's effect alone."""
@@ -174,9 +203,9 @@ class ProcessEstimator:
             within = (cells.squares[held] - cells.totals[held] * means) / unit**2
         degrees = np.maximum(weights - 1.0, 0.0)
         counted = (degrees > 0.0) & np.isfinite(within)
-        eta = (_NOISE_PRIOR_DEGREES * self.noise + float(np.maximum(within[counted], 0.0).sum())) / (
-            _NOISE_PRIOR_DEGREES + float(degrees[counted].sum())
-        )
+        repeated, scatter = float(degrees[counted].sum()), float(np.maximum(within[counted], 0.0).sum())
+        eta = (_NOISE_PRIOR_DEGREES * self.noise + scatter) / (_NOISE_PRIOR_DEGREES + repeated)
+        caution = (_CAUTION_DEGREES + scatter) / (_CAUTION_DEGREES + repeated)
         residuals, noise = (means - mean) / unit, np.maximum(eta / weights, _LEAST_NOISE)
         n_states, n_actions = len(states.to_query), int(cells.actions.max(initial=-1)) + 1
         low, high = self._bounds(cells.actions[held], states.to_query[cells.states[held]], residuals, noise, n_actions)
@@ -193,6 +222,7 @@ class ProcessEstimator:
         reach[at, of] = inverses * near
         own[of] = near * inverses * residuals[single]
         precision[of] = near * inverses * near
+        fit = float(inverses @ residuals[single] ** 2)
         # The others by the number of their cells, up to the next power of two: many small matrices at once.
         groups = np.where(n_cells > 1, np.ceil(np.log2(np.maximum(n_cells, 1))), 0.0).astype(int)
         order = np.argsort(actions, kind="stable")
@@ -213,7 +243,8 @@ class ProcessEstimator:
             reach[at[filled], np.repeat(alike, n_cells[alike])] = near[filled]
             own[alike] = (states.to_query[at] * seen).sum(axis=1)
             precision[alike] = (states.to_query[at] * near).sum(axis=1)
-        return _Blocks(information, returns, reach, own, precision, eta, low, high)
+            fit += float((residuals[cell] * seen).sum())
+        return _Blocks(information, returns, reach, own, precision, eta, low, high, fit, max(1.0, caution / eta))
 
     def _bounds(
         self, actions: Ints, near: Floats, residuals: Floats, noise: Floats, n_actions: int
@@ -254,3 +285,11 @@ class _Blocks:
     noise: float
     low: Floats
     high: Floats
+    fit: float
+    caution: float
+
+
+@functools.lru_cache(maxsize=512)
+def _quantile(degrees: int) -> float:
+    """Return the half width of a 95 % interval in deviations, by Student's t."""
+    return t_quantile(0.975, min(degrees, _MOST_DEGREES))
