@@ -8,7 +8,7 @@ from typing import NamedTuple
 import numpy as np
 
 from seasoned.core.arrays import Floats
-from seasoned.memory.index.blocks import Block, Bools, Ints, Lists, Rows
+from seasoned.memory.index.blocks import Block, Ints, Lists, Rows
 from seasoned.memory.index.jaccard import JaccardIndex
 from seasoned.memory.index.kernel import Kernel, Match
 from seasoned.memory.index.rarity_weights import ROWS_A_FLOOR, Norms, RarityWeights, blocks_of, sums
@@ -68,9 +68,8 @@ class _Found(NamedTuple):
         bounds: Floats = (self.products + self.unread) / (self.norms.values[self.rows] * query.norm)
         return bounds
 
-    def where(self, chosen: Bools) -> _Found:
+    def at(self, at: Ints) -> _Found:
         """Return some of the rows."""
-        at = np.flatnonzero(chosen)
         return self._replace(rows=self.rows[at], products=self.products[at], unread=self.unread[at])
 
     def compared(self, dense: Floats) -> _Found:
@@ -212,7 +211,7 @@ class RarityIndex:
                 if block.lists is None:
                     every = _Found(block, norms, kernel, np.arange(len(block)), np.zeros(0), np.zeros(0))
                     found = every.compared(self._dense)
-                    compared.append(found.where(found.products > 0.0))
+                    compared.append(found.at(np.flatnonzero(found.products)))
                 else:
                     postings.append(_Postings(block, block.lists, norms, kernel, query))
         n_postings = np.cumsum(sum((part.lengths for part in postings), np.zeros(len(query.tokens), dtype=np.int64)))
@@ -221,11 +220,11 @@ class RarityIndex:
         least = self._least([*compared, *partly], query, k, threshold - _SLACK)
         compared += [part.read_all(found, n_read, least) for part, found in zip(postings, partly, strict=True)]
         least = self._least(compared, query, k, least)
-        left = [found.where(found.at_most(query) >= least) for found in compared]
+        left = [found.at(np.flatnonzero(found.at_most(query) >= least)) for found in compared]
         if sum(len(found.rows) for found in left) > _FEW * k:
             left = [found.compared(self._dense) for found in left]
             least = self._least(left, query, k, least)
-            left = [found.where(found.at_most(query) >= least) for found in left]
+            left = [found.at(np.flatnonzero(found.at_most(query) >= least)) for found in left]
         return [found.block.taken(found.rows) for found in left]
 
     def _least(self, parts: Sequence[_Found], query: _Query, k: int, least: float) -> float:
@@ -233,18 +232,20 @@ class RarityIndex:
 
         It is the least one of the k sets that share most, as far as was read.
         """
-        promising = [found.where(found.at_least(query) >= least) for found in parts]
-        n = sum(len(found.rows) for found in promising)
+        known = [found.at_least(query) for found in parts]
+        promising = [np.flatnonzero(bounds >= least) for bounds in known]
+        n = sum(map(len, promising))
         if n < k:
             return least
-        bounds = np.concatenate([found.at_least(query) for found in promising])
+        bounds = np.concatenate([of_part[at] for of_part, at in zip(known, promising, strict=True)])
         chosen = np.zeros(n, dtype=bool)
         chosen[np.argpartition(bounds, n - k)[n - k :]] = True
-        reached = np.inf
-        for found in promising:
-            best, chosen = found.where(chosen[: len(found.rows)]), chosen[len(found.rows) :]
-            reached = min(reached, best.compared(self._dense).at_least(query).min(initial=np.inf))
-        return max(least, float(reached) - _SLACK)
+        reached = 1.0
+        for found, at in zip(parts, promising, strict=True):
+            best, chosen = at[chosen[: len(at)]], chosen[len(at) :]
+            if len(best):
+                reached = min(reached, float(found.at(best).compared(self._dense).at_least(query).min()))
+        return max(least, reached - _SLACK)
 
     # ------------------------------------------------------------------------------------------ comparison
 
