@@ -47,30 +47,34 @@ class _Found(NamedTuple):
     Attributes:
         kernel: compares them.
         rows: their numbers.
+        norms: of each row, times that of the query.
         products: the sums of the squared weights of the shared features, as far as they were read.
         unread: at most so much more.
     """
 
     block: Block
-    norms: Norms
     kernel: Kernel
     rows: Ints
+    norms: Floats
     products: Floats
     unread: Floats
 
-    def at_least(self, query: _Query) -> Floats:
-        """Return lower bounds of the similarities."""
-        bounds: Floats = self.products / (self.norms.values[self.rows] * query.norm)
+    @property
+    def at_least(self) -> Floats:
+        """Lower bounds of the similarities."""
+        bounds: Floats = self.products / self.norms
         return bounds
 
-    def at_most(self, query: _Query) -> Floats:
-        """Return upper bounds of the similarities."""
-        bounds: Floats = (self.products + self.unread) / (self.norms.values[self.rows] * query.norm)
+    @property
+    def at_most(self) -> Floats:
+        """Upper bounds of the similarities."""
+        bounds: Floats = (self.products + self.unread) / self.norms
         return bounds
 
     def at(self, at: Ints) -> _Found:
         """Return some of the rows."""
-        return self._replace(rows=self.rows[at], products=self.products[at], unread=self.unread[at])
+        columns = (self.rows, self.norms, self.products, self.unread)
+        return _Found(self.block, self.kernel, *(column[at] for column in columns))
 
     def compared(self, dense: Floats) -> _Found:
         """Return the rows with all features that they share; `dense` has the squared weights of the query by token."""
@@ -209,7 +213,10 @@ class RarityIndex:
             for block in layer.blocks():
                 norms, kernel = self._weights.norms_of(block), layer.searching_kernel
                 if block.lists is None:
-                    every = _Found(block, norms, kernel, np.arange(len(block)), np.zeros(0), np.zeros(0))
+                    none_read = np.zeros(len(block))
+                    every = _Found(
+                        block, kernel, np.arange(len(block)), query.norm * norms.values, none_read, none_read
+                    )
                     found = every.compared(self._dense)
                     compared.append(found.at(np.flatnonzero(found.products)))
                 else:
@@ -217,22 +224,22 @@ class RarityIndex:
         n_postings = np.cumsum(sum((part.lengths for part in postings), np.zeros(len(query.tokens), dtype=np.int64)))
         n_read = 1 + int(np.searchsorted(n_postings, _FIRST_POSTINGS))
         partly = [part.read(n_read) for part in postings]
-        least = self._least([*compared, *partly], query, k, threshold - _SLACK)
+        least = self._least([*compared, *partly], k, threshold - _SLACK)
         compared += [part.read_all(found, n_read, least) for part, found in zip(postings, partly, strict=True)]
-        least = self._least(compared, query, k, least)
-        left = [found.at(np.flatnonzero(found.at_most(query) >= least)) for found in compared]
+        least = self._least(compared, k, least)
+        left = [found.at(np.flatnonzero(found.at_most >= least)) for found in compared]
         if sum(len(found.rows) for found in left) > _FEW * k:
             left = [found.compared(self._dense) for found in left]
-            least = self._least(left, query, k, least)
-            left = [found.at(np.flatnonzero(found.at_most(query) >= least)) for found in left]
+            least = self._least(left, k, least)
+            left = [found.at(np.flatnonzero(found.at_most >= least)) for found in left]
         return [found.block.taken(found.rows) for found in left]
 
-    def _least(self, parts: Sequence[_Found], query: _Query, k: int, least: float) -> float:
+    def _least(self, parts: Sequence[_Found], k: int, least: float) -> float:
         """Return a similarity that k of these sets reach, less the slack; at least `least`.
 
         It is the least one of the k sets that share most, as far as was read.
         """
-        known = [found.at_least(query) for found in parts]
+        known = [found.at_least for found in parts]
         promising = [np.flatnonzero(bounds >= least) for bounds in known]
         n = sum(map(len, promising))
         if n < k:
@@ -244,7 +251,7 @@ class RarityIndex:
         for found, at in zip(parts, promising, strict=True):
             best, chosen = at[chosen[: len(at)]], chosen[len(at) :]
             if len(best):
-                reached = min(reached, float(found.at(best).compared(self._dense).at_least(query).min()))
+                reached = min(reached, float(found.at(best).compared(self._dense).at_least.min()))
         return max(least, reached - _SLACK)
 
     # ------------------------------------------------------------------------------------------ comparison
@@ -273,8 +280,11 @@ class _Postings:
         """Return the rows in the lists of the first n tokens."""
         ends, query = self._ends[:n], self._query
         found = self._kernel.add_up(self._lists, self._starts[:n], ends, query.squared, len(self._block))
-        unread = np.full(len(found[0]), query.rest[min(n, len(query.tokens))])
-        return _Found(self._block, self._norms, self._kernel, *found, unread)
+        return self._found(*found, np.full(len(found[0]), query.rest[min(n, len(query.tokens))]))
+
+    def _found(self, rows: Ints, products: Floats, unread: Floats) -> _Found:
+        norms = self._query.norm * self._norms.values[rows]
+        return _Found(self._block, self._kernel, rows, norms, products, unread)
 
     def read_all(self, partly: _Found, n_read: int, least: float) -> _Found:
         """Return the rows that may reach a similarity, and others, after the lists of the first tokens were read."""
@@ -288,7 +298,7 @@ class _Postings:
             ends[rank] = start + (int(np.searchsorted(part, np.uint16(limits[rank]))) if limits[rank] else 0)
         rows, products = self._kernel.add_up(self._lists, self._starts, ends, self._query.squared, len(self._block))
         n_lists = len(limits) - np.searchsorted(limits[::-1], rows, side="right")
-        return _Found(self._block, self._norms, self._kernel, rows, products, self._query.rest[n_lists])
+        return self._found(rows, products, self._query.rest[n_lists])
 
     def _limits(self, least: float) -> Ints:
         """Return for each list the row from which on no set is similar enough that shares only this and later lists.

@@ -265,12 +265,25 @@ class Retriever:
         task_filter: TaskFilter,
         *,
         include_pending: bool = True,
-        similarity: Literal["jaccard", "rarity"] = "jaccard",
     ) -> Ranked:
         """Return the k most similar distinct states, of those with a live step outside of the excluded task.
 
         Without `include_pending`, steps of pending episodes do not count.
         """
+        nearest = self._nearest(features, k, threshold, task_filter, include_pending=include_pending)
+        return [(set_id, near) for near, _, set_id in nearest]
+
+    def _nearest(
+        self,
+        features: frozenset[str],
+        k: int,
+        threshold: float,
+        task_filter: TaskFilter,
+        *,
+        include_pending: bool = True,
+        similarity: Literal["jaccard", "rarity"] = "jaccard",
+    ) -> Sequence[Match]:
+        """Return the result of `nearest_sets`, each with its latest live visit outside of the excluded task."""
         tokens = self.tokens_of(features)
         reader = self._merged if include_pending else self._reader
         latest: dict[int, int] = {}
@@ -286,15 +299,14 @@ class Retriever:
                 [matches] = self._index.match_many([tokens], n_features=[len(features)], k=wanted, threshold=threshold)
                 if include_pending:
                     matches = self._overlay.nearest(matches, features, tokens, k=wanted, threshold=threshold)
-            found = [(set_id, similarity) for similarity, _, set_id in matches]
             if not task_filter:
-                return found
+                return matches
             # The index knows the latest visit of any task; ties are broken by the latest one outside of the task.
-            latest |= reader.latest_visits([set_id for set_id, _ in found if set_id not in known], task_filter)
-            known.update(set_id for set_id, _ in found)
-            rest = [pair for pair in found if pair[0] in latest]
-            if len(found) < wanted or (len(rest) >= k and rest[k - 1][1] > found[-1][1]):
-                return sorted(rest, key=lambda pair: rank_key(pair[1], latest[pair[0]]))[:k]
+            latest |= reader.latest_visits([set_id for _, _, set_id in matches if set_id not in known], task_filter)
+            known.update(set_id for _, _, set_id in matches)
+            rest = [(near, latest[set_id], set_id) for near, _, set_id in matches if set_id in latest]
+            if len(matches) < wanted or (len(rest) >= k and rest[k - 1][0] > matches[-1][0]):
+                return sorted(rest, key=lambda match: rank_key(*match[:2]))[:k]
             wanted *= 4
 
     def _layers(self) -> list[JaccardIndex]:
@@ -306,17 +318,21 @@ class Retriever:
         return [self._token_of[feature] for feature in features if feature in self._token_of]
 
     def _visits_at(
-        self, sets: Ranked, limit: int, task_filter: TaskFilter, n_at: Mapping[int, int] | None = None
+        self, nearest: Sequence[Match], limit: int, task_filter: TaskFilter, n_at: Mapping[int, int] | None = None
     ) -> list[Visit]:
         """Return at most `limit` visits to these distinct states, most similar first, then latest first.
 
-        `n_at` is the number of visits to each, if it is known: the states with few are then read by one statement.
+        `n_at` is the number of visits to each, if it is known: the only visit to a state is its latest, and the states
+        with few are read by one statement.
         """
-        few = [set_id for set_id, _ in sets if n_at and n_at[set_id] <= limit]
-        read = self._merged.visits_at(few[:limit], task_filter) if len(few) > 1 else {}
+        read: dict[int, list[int]] = {}
+        if n_at:
+            read = {set_id: [visit] for _, visit, set_id in nearest if n_at[set_id] == 1}
+            few = [set_id for _, _, set_id in nearest if set_id not in read and n_at[set_id] <= limit]
+            read |= self._merged.visits_at(few[:limit], task_filter) if len(few) > 1 else {}
         visits: list[Visit] = []
-        for position, (set_id, similarity) in enumerate(sets):
-            if len(visits) >= limit and similarity < sets[position - 1][1]:
+        for position, (similarity, _, set_id) in enumerate(nearest):
+            if len(visits) >= limit and similarity < nearest[position - 1][0]:
                 break
             recent = read[set_id] if set_id in read else self._merged.recent_visits(set_id, limit, task_filter)
             visits += [Visit(visit, similarity, set_id) for visit in recent]
@@ -328,7 +344,7 @@ class Retriever:
     ) -> list[Visit]:
         # Each of the k nearest steps is at one of the k nearest distinct states: a state further down has k states
         # before it, each with a step that comes before all of its own.
-        return self._visits_at(self.nearest_sets(features, k, threshold, task_filter), k, task_filter)
+        return self._visits_at(self._nearest(features, k, threshold, task_filter), k, task_filter)
 
     def search(self, state: str, k: int, threshold: float, *, gamma: float, exclude_task: str | None) -> list[Neighbor]:
         """Return the k nearest stored steps; see `Memory.search`."""
@@ -428,7 +444,8 @@ class Retriever:
         """Return the nearest states, the rows of evidence there, and the listed neighbours."""
         squared_weights, n_unlogged = None, 0
         if query.unit == "states":
-            sets = dict(self.nearest_sets(features, query.k, query.threshold, task_filter, similarity=query.similarity))
+            nearest = self._nearest(features, query.k, query.threshold, task_filter, similarity=query.similarity)
+            sets = {set_id: near for near, _, set_id in nearest}
             by_episode = query.decay < 1.0
             if query.propensity_floor is None:
                 rows = self._merged.filtered_evidence(view_id, list(sets), task_filter, by_episode=by_episode)
@@ -445,7 +462,7 @@ class Retriever:
             n_at: Counter[int] = Counter()
             for row in rows:
                 n_at[row.set_id] += row.n_steps
-            visits = self._visits_at(list(sets.items()), MAX_LISTED_NEIGHBORS, task_filter, n_at)
+            visits = self._visits_at(nearest, MAX_LISTED_NEIGHBORS, task_filter, n_at)
             experiences = self._merged.experiences(view_id, [visit.visit for visit in visits])
         else:
             visits = self._nearest_visits(features, query.k, query.threshold, task_filter)
