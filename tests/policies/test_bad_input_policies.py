@@ -229,6 +229,8 @@ SETTINGS = [
     ("estimation", "median", "'median'", "'means', 'process'"),
     ("nats_per_step", 0.0, "0.0", "above 0"),
     ("nats_per_step", INF, "inf", "finite"),
+    ("change_rate", 0.6, "0.6", "at most 0.5"),
+    ("change_rate", -0.1, "-0.1", "at least 0"),
 ]
 
 

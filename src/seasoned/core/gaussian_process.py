@@ -66,8 +66,8 @@ class ProcessEstimator:
     An interval holds what the posterior takes for certain: the noise and the scale of values. It is Student's, of
     v0 + M degrees for M cells; variances are times `max(1, (v0 + y' K^-1 y) / (v0 + M))`, K being the covariance of
     the mean returns (as in a Student-t process: Shah, Wilson and Ghahramani 2014), and are those at the noise
-    `(2 + SS / unit^2) / (2 + d)`, if it is larger: by a prior that takes all of the variance for noise. For it a contrast
-    counts as if one cell told of it. `deviations` are those of the posterior itself.
+    `(2 + SS / unit^2) / (2 + d)`, if it is larger: by a prior that takes all of the variance for noise. For it a
+    contrast counts as if one cell told of it. `deviations` are those of the posterior itself.
 
     The cost is `O(S^3 + sum_a S_a^3 + S^2 A)` for S states and A actions, S_a states with action a.
 
