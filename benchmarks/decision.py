@@ -34,7 +34,7 @@ PRIOR = dict(zip(ACTIONS, np.linspace(-1.0, -4.0, len(ACTIONS)).tolist(), strict
 PROMPT_WORDS = 22  # with the task and the menu about 150 tokens
 EPISODE_STEPS = 20
 BATCH_EPISODES = 500
-PRESETS = ("default", "seed")
+PRESETS = ("default", "means", "seed")
 
 
 def episodes(maker: StateMaker, states: list[str], label: str) -> Iterator[list[Episode]]:

@@ -2,7 +2,7 @@
 
 Run: python benchmarks/graph_learning.py [--runs 12] [--episodes 30]
 
-Grids with slips, walls and a trap, a uniform prior, the `default` policy; each run plays its episodes with its own
+Grids with slips, walls and a trap, a uniform prior, the preset `means`; each run plays its episodes with its own
 memory, once with Monte-Carlo evidence and once with a backup through the graph, on the same seeds of slips and
 choices. The comparison is of the mean score of an episode over the whole run, and over its last third. A run is one
 number; the interval is over the paired differences. Also `same experience`: both estimates from the same uniform play,
@@ -38,7 +38,7 @@ def learn(options: dict[str, Any], backup: float | None, n_episodes: int, seed: 
     """Play, learn, and return the scores."""
     scores = []
     with Memory.open(":memory:", gamma=GAMMA) as memory, Sync(Grid(**options, max_steps=MAX_STEPS, seed=seed)) as env:
-        policy = JitRL(memory, backup=backup, gamma=GAMMA, k=1, threshold=1.0)
+        policy = JitRL.preset("means", memory, backup=backup, gamma=GAMMA, k=1, threshold=1.0)
         for number in range(n_episodes):
             seen, steps = env.reset(seed=1000 * seed + number), []
             while not (seen.terminated or seen.truncated):

@@ -7,7 +7,7 @@ from 50,000. Stores are built once and kept in `--folder`. Each case runs in a f
 kernel (the extra `fast`) and once with NumPy alone:
 
 - opening: the store is opened and one decision made, after a warm-up on a small memory in RAM.
-- decisions: `JitRL.decide` of the preset `gaussian-process` among 8 actions about new sentences. After each, the same
+- decisions: `JitRL.decide` of the preset `default` among 8 actions about new sentences. After each, the same
   sentence goes to the preset of the means and to a brute-force scan: a sparse product of all stored vectors with the
   query and the 64 best, by scipy where it is installed, else by NumPy. Ratios are taken sentence by sentence.
 - rounds: decide and learn in a memory in RAM that holds 10,000 rounds; then the means in theirs, and Vowpal Wabbit's
@@ -47,7 +47,7 @@ LONG_EPISODE_STEPS = 50
 BATCH_STATES = 50_000
 BANDIT_STATES = 10_000
 N_NEIGHBORS = 64
-PRESET = "gaussian-process"
+PRESET = "default"
 MEANS = "means" if "means" in PRESETS else "default"
 DESKS = [f"desk {i}" for i in range(8)]
 MANY = [f"open item {i} of the list" for i in range(1000)]

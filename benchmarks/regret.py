@@ -46,7 +46,7 @@ def play(settings: dict[str, Any], seed: int, rounds: int) -> np.ndarray[Any, An
     candidates = dict(zip(MEANS, prior.tolist(), strict=True))
     common: dict[str, Any] = {"beta": BETA, "kappa": None, "min_neighbors": 1, "scale": "none"}
     with Memory.open(":memory:") as memory:
-        policy = JitRL(memory, **common, **settings)
+        policy = JitRL.preset("means", memory, **common, **settings)
         for t in range(rounds):
             decision = policy.decide("five arms", candidates, seed=seed, step=t)
             if policy.settings.selection == "argmax":

@@ -156,8 +156,8 @@ def test_rows_compare_the_reference_paired_by_seed(bench):
 
 
 def test_an_arm_takes_settings_and_an_unknown_one_is_refused(bench):
-    kind, settings = bench.arm_of("default?beta=8&kappa=none")
-    assert (kind, settings) == (bench.KINDS["default"], {"beta": 8, "kappa": "none"})
+    kind, settings = bench.arm_of("means?beta=8&kappa=none")
+    assert (kind, settings) == (bench.KINDS["means"], {"beta": 8, "kappa": "none"})
     assert kind.make(("a", "b"), 0, **settings)._policy.settings.beta == 8
     with pytest.raises(SystemExit, match="known are uniform"):
         bench.arm_of("defualt")

@@ -93,7 +93,7 @@ def test_derived_kappa_of_a_memory_has_nearly_optimal_squared_error(noise, n):
     names = {f"act {a}": 0.0 for a in range(4)}
 
     def error(memory, kappa):
-        policy = JitRL(memory, kappa=kappa, threshold=1.0, scale="none", min_neighbors=1)
+        policy = JitRL.preset("means", memory, kappa=kappa, threshold=1.0, scale="none", min_neighbors=1)
         squared = []
         for s in range(150):
             decision = policy.decide(f"state {s} of many {s}", names, seed=0)

@@ -213,11 +213,7 @@ def test_missing_model_is_refused(kind, memory):
 @pytest.mark.parametrize("name", sorted(PRESETS))
 def test_every_preset_is_an_arm(name, memory):
     assert build(spec("jitrl", preset=name), memory).policy.name == name
-    if PRESETS[name].similarity == "jaccard":
-        assert build(spec("placebo", preset=name), memory).policy.name == name
-    else:  # the placebo says so before anything is played
-        with pytest.raises(InputError, match="the placebo retrieves by the share of common features"):
-            build(spec("placebo", preset=name), memory)
+    assert build(spec("placebo", preset=name), memory).policy.name == name
 
 
 def test_preset_settings_are_read_from_plain_data():
@@ -234,7 +230,7 @@ def test_preset_settings_are_read_from_plain_data():
 def test_every_exploration_rule_is_a_setting_of_a_suite(name):
     rule = EXPLORATION_RULES[name]
     values = {p.name: 0.5 for p in inspect.signature(rule).parameters.values() if p.default is p.empty}
-    _, changed = preset_settings({"exploration": {"rule": name, **values}})
+    _, changed = preset_settings({"preset": "means", "exploration": {"rule": name, **values}})
     assert changed == {"exploration": rule(**values)}
 
 

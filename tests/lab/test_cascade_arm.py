@@ -167,7 +167,11 @@ def test_answer_of_the_teacher_is_not_shifted(memory):
 @pytest.mark.parametrize(
     ("mode", "kind", "settings"),
     [
-        ("logits", "jitrl", {"exploration": {"rule": "ExplorationBonus", "alpha": 0.5, "rate": 0.5}, "k": 4}),
+        (
+            "logits",
+            "jitrl",
+            {"preset": "means", "exploration": {"rule": "ExplorationBonus", "alpha": 0.5, "rate": 0.5}, "k": 4},
+        ),
         ("prompt", "prompt", {"window_tokens": 300, "k": 2}),
         ("both", "both", {"window_tokens": 300, "beta": 2.0}),
     ],

@@ -99,7 +99,7 @@ def test_zero_advantages_with_a_single_action_are_a_finding():
     with Memory.open(":memory:", gamma=0.0) as memory:
         fill(memory, action="pay")
         fill(memory, 2, seed=1, action="pay", reward=-3.0)
-        check = found_by(memory)["advantages"]
+        check = found_by(memory, policy="means")["advantages"]
     assert "only one of them was taken" in check.seen
     assert "exploration" in check.next_step
     assert check.numbers["all_zero"] > 0.9 * check.numbers["decisions"]
@@ -113,7 +113,7 @@ def test_zero_advantages_with_a_low_discount_are_a_finding():
             won = sum(step.action == "pay" for step in played) >= 2
             end = Step("the end", "close", float(won), {"close": 0.0}, 1.0)
             memory.add(Episode("shop", [*played, end]))
-        findings = found_by(memory)
+        findings = found_by(memory, policy="means")
     assert set(findings) == {"advantages"}
     assert "raise it to 1 - 1/steps" in findings["advantages"].next_step
 
@@ -136,7 +136,7 @@ def test_mask_for_volatile_states_is_advised_and_makes_the_memory_healthy():
 
     with Memory.open(":memory:", gamma=0.3) as memory:
         fill(memory, state=volatile)
-        findings = found_by(memory)
+        findings = found_by(memory, policy="means")
     assert {"states that come back", "neighbours"} <= set(findings)
     check = findings["states that come back"]
     assert "masks=[NUMBERS]" in check.next_step
@@ -144,7 +144,7 @@ def test_mask_for_volatile_states_is_advised_and_makes_the_memory_healthy():
     assert "States do not recur" in findings["neighbours"].next_step
     with Memory.open(":memory:", gamma=0.3, encoder=TokenEncoder(masks=[NUMBERS])) as memory:
         fill(memory, state=volatile)
-        assert diagnose(memory).healthy
+        assert diagnose(memory, policy="means").healthy
 
 
 def test_volatile_words_without_a_mask_are_listed():
@@ -153,9 +153,23 @@ def test_volatile_words_without_a_mask_are_listed():
             memory,
             state=lambda page, number: " ".join(f"{word}{chr(97 + number % 26)}{number}x" for word in page.split()),
         )
-        check = found_by(memory)["states that come back"]
+        check = found_by(memory, policy="means")["states that come back"]
     assert "template" in check.next_step
     assert check.numbers["volatile"]
+
+
+def test_states_compared_by_rarity_need_not_recur_nor_differ():
+    words = [f"word{i}" for i in range(200)]
+    rng = np.random.default_rng(0)
+    with Memory.open(":memory:", gamma=0.0) as memory:
+        for _ in range(40):
+            text = " ".join(rng.choice(words, 6, replace=False))
+            memory.add(Episode("desk", [Step(text, ACTIONS[rng.integers(3)], float(rng.random()), EVEN, 1 / 3)]))
+        checks = {check.name: check for check in diagnose(memory).checks}
+        assert "states that come back" in found_by(memory, policy="means")
+    assert checks["states that come back"].verdict == "not checked"
+    assert "need not recur" in checks["states that come back"].seen
+    assert checks["states that are told apart"].verdict == "not checked"
 
 
 def test_similar_states_are_a_finding():
@@ -165,7 +179,7 @@ def test_similar_states_are_a_finding():
         for _ in range(40):
             page = f"{frame} page-{rng.integers(15)}"
             memory.add(Episode("shop", [Step(page, ACTIONS[rng.integers(3)], float(rng.random()), EVEN, 1 / 3)]))
-        check = found_by(memory)["states that are told apart"]
+        check = found_by(memory, policy="means")["states that are told apart"]
     assert check.numbers["similar_pairs"] == check.numbers["pairs"]
     assert "Raise the threshold" in check.next_step
 

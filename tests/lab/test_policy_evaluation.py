@@ -80,8 +80,8 @@ def test_interval_covers_the_true_value_on_the_grid():
 @pytest.mark.parametrize("estimator", ["sequence", "one-step"])
 def test_value_of_the_behavior_policy_is_its_mean_return(estimator):
     with Memory.open(":memory:") as memory:
-        record(memory, ContextualBandit(MEANS, rounds=3), JitRL(memory), 30)
-        report = evaluate(memory, JitRL, estimator=estimator)
+        record(memory, ContextualBandit(MEANS, rounds=3), JitRL.preset("means", memory), 30)
+        report = evaluate(memory, lambda known: JitRL.preset("means", known), estimator=estimator)
         earned = [[step.reward for step in episode.steps] for episode in memory.episodes()]
     expected = (
         np.mean([sum(one) for one in earned])
@@ -255,7 +255,7 @@ def test_left_out_episodes_do_not_depend_on_the_new_policy():
     with Memory.open(":memory:") as memory:
         memory.add_many(episodes)
         with pytest.raises(InputError, match="40 by an action taken for certain"):
-            evaluate(memory, lambda known: JitRL(known, selection="argmax", beta=0.0))
+            evaluate(memory, lambda known: JitRL(known, selection="argmax", nats_per_step=None, beta=0.0))
 
 
 def test_log_with_many_actions_added_by_memory_is_refused():

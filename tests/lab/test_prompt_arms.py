@@ -33,7 +33,7 @@ SHIFT = {"beta": 2.0, "gamma": 0.5, "min_neighbors": 1, "scale": "max_abs"}
 """The scale is that of the evidence; the default one is that of the whole namespace."""
 ARMS = suite(
     {"name": "shows", "kind": "prompt", "settings": {"window_tokens": 300, "k": 2}},
-    {"name": "both", "settings": {"window_tokens": 300, "k": 2, **SHIFT}},
+    {"name": "both", "settings": {"preset": "means", "window_tokens": 300, "k": 2, **SHIFT}},
 )
 
 
@@ -126,7 +126,9 @@ def test_both_discounts_the_steps_in_the_prompt():
         [note] = memory.notes(kind="shown")
         shown = {episode_id for episode_id, _ in note.body["examples"]}
         assert 0 < len(shown) < len(REWARDS)
-        everything = JitRL(memory, **SHIFT).decide("a red door", decided[0].prior, admissible=ACTIONS, seed=0)
+        everything = JitRL.preset("means", memory, **SHIFT).decide(
+            "a red door", decided[0].prior, admissible=ACTIONS, seed=0
+        )
         n = Counter(action for action, _ in REWARDS)
         s = Counter(memory.get(episode_id).steps[0].action for episode_id in shown)
         z = everything.base_probs

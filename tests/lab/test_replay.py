@@ -19,7 +19,7 @@ def cart(action="pay", reward=1.0, prior=HALF, propensity=0.5, **fields):
 
 def play(memory, n, prior=HALF, **settings):
     """Play and record episodes."""
-    policy = JitRL(memory, **settings)
+    policy = JitRL.preset("means", memory, **settings) if settings else JitRL(memory)
     for number in range(n):
         with memory.episode(task="checkout", id=f"e{number}") as episode:
             for step in range(3):
@@ -46,7 +46,7 @@ def test_replay_reproduces_propensities_with_backup_and_propensity_weights(setti
     settings |= {"threshold": 0.3}
     with Memory.open(":memory:", gamma=0.9) as memory:
         play(memory, 10, uneven, **settings)
-        steps = [s for one in replay(memory, lambda known: JitRL(known, **settings)) for s in one.steps]
+        steps = [s for one in replay(memory, lambda known: JitRL.preset("means", known, **settings)) for s in one.steps]
     assert sum(step.decision.mode == "memory" for step in steps) > 20
     for step in steps:
         assert step.probability == pytest.approx(step.step.propensity, rel=1e-3)
@@ -127,7 +127,7 @@ def test_argmax_gives_the_likeliest_action_probability_one():
     with Memory.open(":memory:") as memory:
         memory.add(cart("pay", prior={"pay": -0.1, "back": -2.4}))
         memory.add(cart("back", prior={"pay": -0.1, "back": -2.4}))
-        argmax = replay(memory, lambda known: JitRL(known, selection="argmax", min_neighbors=100))
+        argmax = replay(memory, lambda known: JitRL(known, selection="argmax", nats_per_step=None, min_neighbors=100))
         assert [one.steps[0].probability for one in argmax] == [1.0, 0.0]
 
 

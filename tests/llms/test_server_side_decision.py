@@ -37,7 +37,7 @@ def inside(policy, model, names=tuple(WEIGHTS), **arguments):
 def test_decision_is_the_closed_form_on_the_models_own_policy(memory, baseline):
     """All three actions were tried, so V shifts all equally: the decision equals that of label."""
     memory.add_many([Episode("leave", [Step(STATE, "wait", reward)]) for reward in (0.3, 0.4)])
-    model, policy = TruePolicy(WEIGHTS), JitRL(memory, baseline=baseline, kappa=1.0)
+    model, policy = TruePolicy(WEIGHTS), JitRL.preset("means", memory, baseline=baseline)
     decision, usage = inside(policy, model, seed=3)
     assert list(decision.probs) == list(decision.base_probs) == list(decision.advantages) == list(decision.logprobs)
     read_first = policy.decide(STATE, WEIGHTS, task="leave", seed=3)
@@ -63,10 +63,20 @@ def test_draws_follow_the_recorded_policy(memory):
 SHARP = {"go north": -4.0, "open fridge": 0.0, "wait": -1.0}  # far from uniform, and `wait` was never tried
 
 
-@pytest.mark.parametrize("settings", [{}, {"max_kl_nats": 0.05}, {"baseline": "neighbors"}], ids=str)
+@pytest.mark.parametrize(
+    ("preset", "settings"),
+    [
+        ("default", {}),
+        ("default", {"max_kl_nats": 0.05}),
+        ("means", {}),
+        ("means", {"max_kl_nats": 0.05}),
+        ("means", {"baseline": "neighbors"}),
+    ],
+    ids=str,
+)
 @pytest.mark.parametrize("biased_logprobs", [False, True])
-def test_decision_equals_label_with_an_untried_action_and_a_cap(memory, settings, biased_logprobs):
-    policy = JitRL(memory, **settings)
+def test_decision_equals_label_with_an_untried_action_and_a_cap(memory, preset, settings, biased_logprobs):
+    policy = JitRL.preset(preset, memory, **settings)
     model = TruePolicy(SHARP, biased_logprobs=biased_logprobs)
     decision, usage = inside(policy, model, seed=3, step=2)
     read_first = policy.decide(STATE, SHARP, task="leave", seed=3, step=2)
@@ -81,10 +91,13 @@ def test_decision_equals_label_with_an_untried_action_and_a_cap(memory, settings
     assert usage.calls == 1
 
 
-@pytest.mark.parametrize("settings", [{"beta": 2.0}, {"max_kl_nats": 0.05}], ids=str)
-def test_draws_follow_the_decision_if_the_server_drew_from_another_policy(memory, settings):
+@pytest.mark.parametrize(
+    ("preset", "settings"),
+    [("means", {"beta": 2.0}), ("means", {"max_kl_nats": 0.05}), ("default", {"max_kl_nats": 0.05})],
+)
+def test_draws_follow_the_decision_if_the_server_drew_from_another_policy(memory, preset, settings):
     counts = dict.fromkeys(SHARP, 0)
-    model, policy = TruePolicy(SHARP), JitRL(memory, **settings)
+    model, policy = TruePolicy(SHARP), JitRL.preset(preset, memory, **settings)
     replaced = 0
     for step in range(250):
         decision, _ = inside(policy, model, seed=5, step=step)
@@ -96,7 +109,7 @@ def test_draws_follow_the_decision_if_the_server_drew_from_another_policy(memory
 
 def test_servers_draw_is_used_if_every_action_was_tried(memory):
     memory.add_many([Episode("leave", [Step(STATE, "wait", reward)]) for reward in (0.3, 0.4)])
-    model, policy = TruePolicy(SHARP), JitRL(memory)
+    model, policy = TruePolicy(SHARP), JitRL.preset("means", memory)
     assert not any("replaced" in inside(policy, model, seed=1, step=step)[0].reason for step in range(60))
 
 
@@ -125,7 +138,7 @@ def test_candidates_from_memory_are_sent_to_the_model(memory):
 def test_settings_that_need_the_prior_are_refused(memory, settings):
     model = TruePolicy(WEIGHTS)
     with pytest.raises(InputError, match="inside the server"):
-        inside(JitRL(memory, **settings), model)
+        inside(JitRL(memory, nats_per_step=None, **settings), model)
     assert model.requests == []
 
 

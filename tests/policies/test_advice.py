@@ -50,7 +50,7 @@ def test_lines_have_the_mean_returns_and_counts(memory):
     assert (advice.n_steps, advice.n_states) == (32, 1)
 
 
-@pytest.mark.parametrize("preset", ["default", "seed"])
+@pytest.mark.parametrize("preset", ["means", "seed", "default"])
 def test_advantages_equal_jitrl_under_a_uniform_prior(memory, preset):
     learn(memory, MIXED)
     advice = Advisor(memory, preset=preset, k=100).advise(STATE, list(MIXED))
@@ -189,7 +189,7 @@ def test_show_must_return_a_text(memory, shown):
 
 
 def test_name_contains_the_preset(memory):
-    assert Advisor(memory).name == "advice:default"
+    assert Advisor(memory).name == "advice:means"
     assert Advisor(memory, preset="seed", k=3).name == "advice:seed+"
     assert isinstance(Advisor(memory).advise(STATE), Advice)
 

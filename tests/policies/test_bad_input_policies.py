@@ -262,7 +262,7 @@ def test_unknown_setting_is_refused(memory, call, seen, next_step):
 
 @pytest.mark.parametrize(
     ("name", "next_step"),
-    [("defualt", "Did you mean 'default'?"), ("Seed", "Did you mean 'seed'?"), ("zzz", "default, gaussian-process")],
+    [("defualt", "Did you mean 'default'?"), ("Seed", "Did you mean 'seed'?"), ("zzz", "default, means")],
 )
 def test_unknown_preset_is_refused(memory, name, next_step):
     error = refused(lambda: JitRL.preset(name, memory), repr(name), "no such preset", UnknownNameError)

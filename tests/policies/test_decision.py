@@ -88,7 +88,7 @@ def test_the_neighbors_are_listed_with_similarity_and_return(memory):
 
 def test_explain_states_the_reason_of_an_abstention(memory):
     remember(memory, ("pay", 1.0))
-    decision = JitRL(memory).decide(CART, EVEN, seed=0)
+    decision = JitRL(memory, min_neighbors=3).decide(CART, EVEN, seed=0)
     text = decision.explain()
     assert "base: the model's own policy, unchanged" in text
     assert "1 stored step among the neighbours" in text
@@ -102,7 +102,7 @@ ONLY_ONE = "only one of the candidates was tried there: nothing to compare it wi
 
 @pytest.mark.parametrize("settings", [{}, {"clear_only": True}, {"exploration": ExplorationBonus(0.5, 1.0)}])
 def test_reason_reports_evidence_on_a_single_candidate(memory, settings):
-    policy = JitRL(memory, **settings)
+    policy = JitRL.preset("means", memory, **settings)
     remember(memory, *[("pay", -1.0)] * 5)
     assert ONLY_ONE in policy.decide(CART, EVEN, seed=0).reason
     assert ONLY_ONE not in policy.decide(CART, {"pay": 0.0}, seed=0).reason  # there is nothing to choose

@@ -156,7 +156,7 @@ def test_decision_is_invariant_to_a_shift_of_all_logits(shop, name, constant):
 
 
 @pytest.mark.parametrize("n_stored", [0, 1, 2])
-@pytest.mark.parametrize("name", ["default", "seed"])
+@pytest.mark.parametrize("name", ["means", "seed"])
 def test_with_too_little_evidence_the_base_policy_decides_with_a_reason(memory, name, n_stored):
     singles(memory, *[("pay", 5.0)] * n_stored)
     decision = JitRL.preset(name, memory).decide(CART, {"pay": 1.0, "back": 3.0}, admissible="any", seed=0)
@@ -174,10 +174,19 @@ def test_with_too_little_evidence_the_base_policy_decides_with_a_reason(memory, 
     assert decision.values == {"pay": 5.0 if n_stored else None, "back": None}
 
 
-def test_default_min_neighbors_is_three(memory):
-    singles(memory, ("pay", 1.0), ("pay", 1.0), ("back", 0.0))
-    assert JitRL(memory).decide(CART, THREE).mode == "memory"
-    assert JitRL(memory, min_neighbors=4).decide(CART, THREE).mode == "base"
+@pytest.mark.parametrize(("name", "needed"), [("default", 1), ("means", 3)])
+def test_a_preset_needs_its_number_of_steps(memory, name, needed):
+    singles(memory, *[("pay", 1.0), ("back", 0.0), ("pay", 0.5)][:needed])
+    assert JitRL.preset(name, memory).decide(CART, THREE).mode == "memory"
+    assert JitRL.preset(name, memory, min_neighbors=needed + 1).decide(CART, THREE).mode == "base"
+
+
+@pytest.mark.parametrize("name", ["default", "means"])
+def test_unlike_states_leave_the_decision_to_the_model(shop, name):
+    decision = JitRL.preset(name, shop).decide("another place", THREE, admissible="any", seed=0)
+    assert decision.mode == "base"
+    assert decision.probs == decision.base_probs
+    assert "0 stored steps among the neighbours" in decision.reason
 
 
 @pytest.mark.parametrize("policy", [*sorted(PRESETS), "alone"])
@@ -210,7 +219,7 @@ def test_draws_over_seeds_or_steps_follow_the_probabilities(shop, varies):
 
 
 def test_calls_without_a_seed_draw_different_actions(shop):
-    policy = JitRL(shop)
+    policy = JitRL.preset("seed", shop)
     assert len({policy.decide(CART, THREE).action for _ in range(200)}) > 1
 
 
@@ -225,7 +234,7 @@ def test_argmax_takes_the_best_action_for_any_seed(shop):
 
 
 @PROPERTY
-@given(histories, states, logits, st.sampled_from(["default", "seed"]), st.integers(0, 9))
+@given(histories, states, logits, st.sampled_from(["default", "means", "seed"]), st.integers(0, 9))
 def test_kl_is_computed_from_the_recorded_policies(history, state, candidates, name, seed):
     with Memory.open(":memory:") as memory:
         remember(memory, history)
@@ -248,10 +257,11 @@ def test_the_kl_is_finite_where_a_base_probability_underflows(memory):
     assert decision.kl_nats == pytest.approx(800.0)
 
 
-@pytest.mark.parametrize("name", ["default", "seed"])
+@pytest.mark.parametrize("name", ["default", "means", "seed"])
 @pytest.mark.parametrize("beta", [0.3, 1.0, 4.0])
 def test_decision_maximises_the_objective(shop, name, beta):
     decision = JitRL.preset(name, shop, beta=beta).decide(CART, THREE, admissible="any", seed=1)
+    beta = decision.beta  # lowered where the evidence pays for less
     shift, logprobs = list(decision.advantages.values()), list(decision.logprobs.values())
     best = kl_objective(list(decision.probs.values()), shift, logprobs, beta)
     rng = np.random.default_rng(0)
@@ -269,12 +279,12 @@ def test_exclude_same_task_equals_a_memory_without_the_task(memory, name):
     singles(memory, ("pay", -1.0), ("back", 1.0), ("back", 1.0), task="other")
     singles(memory, ("pay", 9.0), ("dance", 9.0), task="mine")
     # beta may grow with the number of episodes, whatever they were about.
-    guarded = JitRL.preset(name, memory, exclude_same_task=True, scale="none", beta_ramp=0.0)
+    # The spread of the means is that of all tasks.
+    settings = {"beta_ramp": 0.0} | ({} if name == "default" else {"scale": "none"})
+    guarded = JitRL.preset(name, memory, exclude_same_task=True, **settings)
     with Memory.open(":memory:") as without:
         singles(without, ("pay", -1.0), ("back", 1.0), ("back", 1.0), task="other")
-        expected = JitRL.preset(name, without, scale="none", beta_ramp=0.0).decide(
-            CART, THREE, admissible="any", seed=1
-        )
+        expected = JitRL.preset(name, without, **settings).decide(CART, THREE, admissible="any", seed=1)
     decision = guarded.decide(CART, THREE, admissible="any", task="mine", seed=1)
     assert decision.probs == pytest.approx(dict(expected.probs))
     assert decision.n_steps == 3
@@ -338,7 +348,7 @@ def test_jitrl_learns_a_corridor_and_the_base_policy_does_not():
 def test_name_has_the_preset_and_a_plus_for_changed_settings(memory):
     assert [JitRL.preset(name, memory).name for name in sorted(PRESETS)] == sorted(PRESETS)
     assert JitRL(memory, beta=2.0).name == "default+"
-    assert JitRL(memory, beta=4.0).name == "default"
+    assert JitRL(memory, beta=50.0).name == "default"
     bonus = ExplorationBonus(alpha=0.1, rate=0.3)
     assert JitRL.preset("seed", memory, exploration=bonus).name == "seed"
 
@@ -390,7 +400,7 @@ def test_clear_only_without_clear_advantages_gives_the_base_policy(memory):
 
 
 def test_an_untried_action_has_no_interval(shop):
-    decision = JitRL(shop).decide(CART, THREE, seed=0)
+    decision = JitRL.preset("means", shop).decide(CART, THREE, seed=0)
     assert decision.intervals["wait"] is None
     assert decision.intervals["pay"] is not None
 
@@ -405,9 +415,11 @@ def test_own_levels_remove_the_effect_of_the_state(memory):
     singles(memory, *[("pay", 10.0)] * 9, ("back", 11.0), state=rich)
     singles(memory, *[("back", 1.0)] * 9, ("pay", 0.0), state=poor)
     both = {"pay": 0.0, "back": 0.0}
-    pot = JitRL(memory, threshold=0.5).decide(CART, both, seed=0)
-    own = JitRL(memory, threshold=0.5, levels="own").decide(CART, both, seed=0)
+    pot = JitRL.preset("means", memory, threshold=0.5).decide(CART, both, seed=0)
+    own = JitRL.preset("means", memory, threshold=0.5, levels="own").decide(CART, both, seed=0)
     assert pot.advantages["pay"] > 0.0 > pot.advantages["back"]
     assert own.advantages["back"] > 0.0 > own.advantages["pay"]
-    exact = JitRL(memory, threshold=0.5, levels="own", kappa=0.0, scale="none").decide(CART, both, seed=0)
+    exact = JitRL.preset("means", memory, threshold=0.5, levels="own", kappa=0.0, scale="none").decide(
+        CART, both, seed=0
+    )
     assert exact.advantages == pytest.approx({"pay": -0.5, "back": 0.5})

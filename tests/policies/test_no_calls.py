@@ -23,9 +23,12 @@ for number in range(12):
     action = ("pay", "back", "look")[number % 3]
     memory.add(Episode("buy", [Step("a cart", action, 0.0, prior, 0.5), Step("a form", "pay", number % 2, prior, 0.4)]))
 settings = [{"preset": name} for name in PRESETS]
-settings += [{"exploration": rule} for rule in (UCB(), Thompson(), CountBonus(1.0), ExplorationBonus(1.0, 0.5))]
-settings += [{"backup": Backup(4.0, 0.5)}, {"kappa": None, "levels": "own"}, {"max_kl_nats": 0.1}, {"clear_only": True},
-             {"propensity_floor": 0.1}, {"similarity_power": 1.0, "decay": 0.9}, {"exclude_same_task": True}]
+either = [{"backup": Backup(4.0, 0.5)}, {"max_kl_nats": 0.1}, {"clear_only": True}, {"decay": 0.9}]
+either += [{"exclude_same_task": True}]
+of_means = [{"exploration": rule} for rule in (UCB(), Thompson(), CountBonus(1.0), ExplorationBonus(1.0, 0.5))]
+of_means += [{"kappa": None, "levels": "own"}, {"propensity_floor": 0.1}, {"similarity_power": 1.0, "decay": 0.9}]
+settings += [{"preset": name, **one} for name in ("default", "means") for one in either]
+settings += [{"preset": "means", **one} for one in of_means]
 modes = set()
 for setting in settings:
     policy = JitRL.preset(setting.pop("preset", "default"), memory, **setting)

@@ -37,7 +37,7 @@ def recorded(decision):
     [
         ("seed", 10, "steps", 0.8, 0.95, "neighbors", "none", 1.0, 3, "sample", (0.1, 0.3)),
         ("snippet", 10, "steps", 0.0, 0.9, "neighbors", "none", 1.0, 0, "argmax", (5.0, 1.0)),
-        ("default", 10, "states", 0.8, None, "base_policy", "spread", 4.0, 3, "sample", None),
+        ("means", 10, "states", 0.8, None, "base_policy", "spread", 4.0, 3, "sample", None),
         ("paper-games", 10, "steps", 0.95, 0.5, "neighbors", "max_abs", 1.0, 1, "sample", (5.0, 0.65, "zero")),
         ("paper-web", 10, "steps", 0.8, 0.1, "neighbors", "max_abs", 1.0, 1, "sample", (5.0, 0.05, "zero")),
         ("released-web", 2**31 - 1, "steps", 0.8, 0.1, "action_means", "max", 1.0, 1, "argmax", (1.0, 0.05, "zero")),
@@ -53,6 +53,19 @@ def test_the_presets_have_the_settings_of_their_sources(
     assert preset.exploration == (None if bonus is None else ExplorationBonus(*bonus))
     assert (preset.memory_prior, preset.similarity_power, preset.decay) == (0.1, 0.0, 1.0)
     assert not preset.exclude_same_task
+
+
+@pytest.mark.parametrize("name", sorted(set(PRESETS) - {"default"}))
+def test_every_other_preset_states_means_of_jaccard_neighbours(name):
+    preset = PRESETS[name]
+    assert (preset.estimation, preset.similarity, preset.nats_per_step) == ("means", "jaccard", None)
+
+
+def test_default_is_a_process_over_64_states_by_rarity():
+    preset = PRESETS["default"]
+    assert (preset.estimation, preset.similarity, preset.k, preset.threshold) == ("process", "rarity", 64, 0.0)
+    assert (preset.beta, preset.nats_per_step, preset.min_neighbors) == (50.0, 1.0, 1)
+    assert (preset.unit, preset.gamma, preset.exploration) == ("states", None, None)
 
 
 def test_the_default_policy_is_the_default_preset(memory):
@@ -154,14 +167,14 @@ def test_snippet_with_an_empty_memory_takes_the_most_likely_action(memory):
     assert decision.kl_nats == pytest.approx(0.0, abs=1e-12)
 
 
-# ------------------------------------------------------------------------------- default
+# ------------------------------------------------------------------------------- means
 
 
 @pytest.mark.parametrize("visits", [2, 50])
-def test_default_equals_hand_computed_values_at_any_number_of_visits(memory, visits):
+def test_means_equals_hand_computed_values_at_any_number_of_visits(memory, visits):
     prior = {"pay": math.log(0.2), "back": math.log(0.3), "wait": math.log(0.5)}
     singles(memory, *[("pay", 1.0)] * visits, *[("back", 0.0)] * visits)
-    decision = JitRL(memory).decide(CART, prior, seed=0)
+    decision = JitRL.preset("means", memory).decide(CART, prior, seed=0)
     # One action's mean is 1, the other's 0: spread 0.5. All neighbours' mean is 0.5: Q(pay) = (n + 0.5) / (n + 1) and
     # Q(back) = 0.5 / (n + 1); V = 0.4 Q(pay) + 0.6 Q(back) = (0.4 n + 0.5) / (n + 1); A(pay) = 0.6 n/(n+1) / 0.5,
     # A(back) = -0.4 n/(n+1) / 0.5.
@@ -187,7 +200,7 @@ def test_default_equals_hand_computed_values_at_any_number_of_visits(memory, vis
 @pytest.mark.parametrize("visits", [2, 50])
 def test_derived_kappa_is_small_for_constant_returns(memory, visits):
     singles(memory, *[("pay", 1.0)] * visits, *[("back", 0.0)] * visits)
-    decision = JitRL(memory, kappa=None).decide(CART, {"pay": 0.0, "back": 0.0}, seed=0)
+    decision = JitRL.preset("means", memory, kappa=None).decide(CART, {"pay": 0.0, "back": 0.0}, seed=0)
     # Spread 0.5; returns never vary about their action's: d = 2 (n - 1) degrees of freedom without a deviation and one
     # at the spread, s2 = 0.25 / (1 + d); that much of it, over n, in the means: t2 = 0.25 (1 - d / (1 + d)^2 / n).
     d = 2 * (visits - 1)
@@ -195,13 +208,13 @@ def test_derived_kappa_is_small_for_constant_returns(memory, visits):
     assert decision.advantages["pay"] == pytest.approx(visits / (visits + kappa))
 
 
-def test_default_reads_every_step_at_the_k_nearest_distinct_states(memory):
+def test_means_reads_every_step_at_the_k_nearest_distinct_states(memory):
     query = "a b c d e f g h i j"
     for extra in range(6):  # each is 10/11 from the query; the two oldest are one state too many
         singles(memory, ("pay", 10.0 * (extra < 2)), state=f"{query} x{extra}")
     singles(memory, *[("back", 0.0)] * 30, state=query)
     singles(memory, ("wait", 1.0), state="j i h g f e d c b a")  # other text, the same words
-    decision = JitRL(memory, k=5).decide(query, THREE, seed=0)
+    decision = JitRL.preset("means", memory, k=5).decide(query, THREE, seed=0)
     assert dict(decision.counts) == {"pay": 4, "back": 30, "wait": 1}
     assert decision.values == {"pay": 0.0, "back": 0.0, "wait": 1.0}
     assert (decision.n_states, decision.n_steps) == (5, 35)
@@ -217,31 +230,31 @@ def test_a_weighted_neighbor_counts_by_its_similarity(memory):
     assert dict(decision.counts) == {"pay": 2, "back": 1, "wait": 0}
 
 
-def test_default_without_a_spread_gives_the_base_policy(memory):
+def test_means_without_a_spread_gives_the_base_policy(memory):
     singles(memory, ("pay", 2.0), ("pay", 2.0), ("back", 2.0))
-    decision = JitRL(memory).decide(CART, THREE, seed=0)
+    decision = JitRL.preset("means", memory).decide(CART, THREE, seed=0)
     assert (decision.mode, decision.scale, decision.baseline) == ("memory", 1.0, pytest.approx(2.0))
     assert decision.probs == pytest.approx({"pay": 0.25, "back": 0.25, "wait": 0.5})
 
 
-def test_default_is_invariant_to_the_reward_unit(memory):
+def test_means_is_invariant_to_the_reward_unit(memory):
     outcomes = [("pay", 1.0), ("pay", 0.25), ("back", -0.5), ("back", 0.0), ("wait", 0.5)]
     singles(memory, *outcomes)
-    one = JitRL(memory).decide(CART, THREE, seed=0)
+    one = JitRL.preset("means", memory).decide(CART, THREE, seed=0)
     with Memory.open(":memory:") as cents:
         singles(cents, *((action, 100 * reward) for action, reward in outcomes))
-        other = JitRL(cents).decide(CART, THREE, seed=0)
+        other = JitRL.preset("means", cents).decide(CART, THREE, seed=0)
     assert other.probs == pytest.approx(dict(one.probs))
     assert other.scale == pytest.approx(100 * one.scale)
 
 
-def test_default_keeps_its_preference_as_visits_concentrate(memory):
+def test_means_keeps_its_preference_as_visits_concentrate(memory):
     """With a baseline weighted by visits the advantage of a dominant action vanishes; with ours it remains."""
     singles(memory, ("back", 0.0), ("back", 0.0), *[("pay", 1.0)] * 98)
     even = {"pay": 0.0, "back": 0.0}
-    assert JitRL(memory).decide(CART, even).probs["pay"] > 0.99
-    by_visits = JitRL(memory, baseline="neighbors").decide(CART, even)
-    assert by_visits.advantages["pay"] < 0.1 < 0.6 < JitRL(memory).decide(CART, even).advantages["pay"]
+    assert JitRL.preset("means", memory).decide(CART, even).probs["pay"] > 0.99
+    by_visits = JitRL.preset("means", memory, baseline="neighbors").decide(CART, even)
+    assert by_visits.advantages["pay"] < 0.1 < 0.6 < JitRL.preset("means", memory).decide(CART, even).advantages["pay"]
 
 
 # ------------------------------------------------------------------------------- paper-*
@@ -294,7 +307,7 @@ def test_released_web_lets_a_tiny_return_override_the_prior(memory):
     assert decision.base_probs == pytest.approx({"pay": 0.98, "back": 0.02})
     # e^(0.98 - 1) against e^(0.02 + 1)
     assert decision.probs["pay"] == pytest.approx(1 / (1 + math.exp(1.04)))
-    ours = JitRL(memory, min_neighbors=1, scale="none").decide(CART, sure, seed=0)
+    ours = JitRL.preset("means", memory, min_neighbors=1, scale="none").decide(CART, sure, seed=0)
     assert ours.probs["pay"] > 0.97
 
 

@@ -33,7 +33,7 @@ def played(rows):
 
 def decided(rows, **overrides):
     with played(rows) as memory:
-        return JitRL(memory, **{**PLAIN, **overrides}).decide("page", EVEN, seed=0)
+        return JitRL.preset("means", memory, **{**PLAIN, **overrides}).decide("page", EVEN, seed=0)
 
 
 def test_propensity_weights_remove_confounding_by_state():
@@ -97,7 +97,7 @@ def test_equal_propensities_do_not_change_the_decision(rows, propensity, floor, 
     options = {"scale": "spread", "kappa": 1.0, **overrides}
     with played([(*row, propensity) for row in rows]) as memory:
         one, other = (
-            JitRL(memory, threshold=0.1, **options, **more).decide("page x", EVEN, seed=0)
+            JitRL.preset("means", memory, threshold=0.1, **options, **more).decide("page x", EVEN, seed=0)
             for more in ({}, {"propensity_floor": floor})
         )
     for name in ("advantages", "probs", "values"):
@@ -134,13 +134,15 @@ def test_the_bias_after_truncation_is_bounded():
 
 def test_propensity_weights_apply_with_value_backup():
     with played(CONFOUNDED) as memory:
-        decision = JitRL(memory, **PLAIN, gamma=0.5, backup=4.0, propensity_floor=0.05).decide("page", EVEN, seed=0)
+        decision = JitRL.preset("means", memory, **PLAIN, gamma=0.5, backup=4.0, propensity_floor=0.05).decide(
+            "page", EVEN, seed=0
+        )
     assert decision.advantages["a"] == pytest.approx(0.5)
 
 
 def test_propensity_floor_is_off_by_default_and_refused_in_invalid_combinations():
     with played(CONFOUNDED) as memory:
-        policy = JitRL(memory)
+        policy = JitRL.preset("means", memory)
         assert policy.settings.propensity_floor is None
         for wrong in (0.0, 2.0, float("nan"), "half"):
             with pytest.raises(InputError, match="propensity_floor"):
@@ -148,4 +150,4 @@ def test_propensity_floor_is_off_by_default_and_refused_in_invalid_combinations(
         with pytest.raises(InputError, match=r"unit='states'"):
             JitRL.preset("seed", memory, propensity_floor=0.1)
         with pytest.raises(InputError, match="placebo"):
-            JitRL(ShuffledReturns(memory, seed=0), propensity_floor=0.1).decide("page poor", EVEN)
+            JitRL.preset("means", ShuffledReturns(memory, seed=0), propensity_floor=0.1).decide("page poor", EVEN)

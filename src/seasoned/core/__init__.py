@@ -39,10 +39,19 @@ from seasoned.core.shrinkage import (
     shared_values,
 )
 from seasoned.core.similarity import jaccard, multiset_jaccard
-from seasoned.core.statistics import Interval, mean_interval, robust_moments, robust_spread, t_quantile
+from seasoned.core.statistics import (
+    N_RECENT,
+    Interval,
+    mean_interval,
+    recent_moments,
+    robust_moments,
+    robust_spread,
+    t_quantile,
+)
 from seasoned.core.value_graph import TERMINAL, UNKNOWN, ValueGraph
 
 __all__ = [
+    "N_RECENT",
     "TERMINAL",
     "UCB",
     "UNKNOWN",
@@ -83,6 +92,7 @@ __all__ = [
     "multiset_jaccard",
     "noise_variance",
     "ratio_interval",
+    "recent_moments",
     "redraw_index",
     "robust_moments",
     "robust_spread",

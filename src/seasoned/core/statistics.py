@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from collections.abc import Sequence
 from dataclasses import dataclass
 from statistics import NormalDist
 
@@ -14,22 +15,27 @@ from seasoned.core.arrays import Floats, as_floats
 from seasoned.errors import InputError
 
 __all__ = [
+    "N_RECENT",
     "Interval",
     "check_level",
     "difference_interval",
     "holm",
     "mean_interval",
     "permutation_p_value",
+    "recent_moments",
     "robust_moments",
     "robust_spread",
     "t_quantile",
 ]
 
 BOOTSTRAP_MIN_RUNS = 10
+N_RECENT = 256
+"""How many of the latest returns set the unit of a Gaussian process."""
 
 _CHUNK = 2_000_000
 _TIE = 1e-12
 _SUM_ROUNDING = 1e-9
+_ENOUGH_OF_TASK = 16
 
 
 @dataclass(frozen=True, slots=True)
@@ -184,6 +190,25 @@ def robust_moments(values: npt.ArrayLike) -> tuple[float, float]:
         return float(clipped.mean()), float(clipped.std())
     middle = float(x[len(x) // 2])
     return middle, 0.0 if _equal(x) else abs(middle) or float(x.std())
+
+
+def recent_moments(latest: Sequence[tuple[str, float]], task: str | None) -> tuple[float, float, int]:
+    """Return the robust mean and deviation of the latest returns, in their unit, and the number of these returns.
+
+    They are those of the task if 16 or more of the returns are, else all of them: a task of 350 points does not set
+    the unit of a task of 1 point.
+
+    Args:
+        latest: (task, return) of the latest steps, at most `N_RECENT` of them.
+        task: the task being played, if any.
+
+    Example:
+        >>> recent_moments([("game", 0.0), ("game", 350.0)] * 20 + [("shop", 0.0), ("shop", 1.0)] * 20, "shop")
+        (0.5, 0.5, 40)
+    """
+    of_task = [return_ for of, return_ in latest if of == task]
+    returns = of_task if len(of_task) >= _ENOUGH_OF_TASK else [return_ for _, return_ in latest]
+    return *robust_moments(returns), len(returns)
 
 
 def _equal(ascending: Floats) -> bool:

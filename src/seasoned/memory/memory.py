@@ -31,6 +31,7 @@ from seasoned.memory.writing.note_records import NoteWriter
 from seasoned.memory.writing.recorder import EpisodeRecorder
 from seasoned.protocols import StateEncoder
 from seasoned.types import Episode, Evidence, EvidenceQuery, Experience, Neighbor
+from seasoned.types.queries import Similarity
 
 __all__ = ["Memory"]
 
@@ -233,20 +234,26 @@ class Memory:
         *,
         gamma: float | None = None,
         exclude_task: str | None = None,
+        similarity: Similarity = "jaccard",
     ) -> list[Neighbor]:
         """Return the k stored steps whose states are most similar to `state`, best first; the search is exact.
 
-        The Jaccard similarity, in [0, 1], is at least `threshold`; the later of two equally similar steps comes first.
-        Steps of aborted, running and excluded episodes are not returned, nor are steps of `exclude_task`.
+        The similarity, in [0, 1], is at least `threshold`: the share of common features (`"jaccard"`), or the cosine of
+        feature sets in which a rare feature weighs more (`"rarity"`, by which the preset `default` compares states; see
+        `evidence`). The later of two equally similar steps comes first. Steps of aborted, running and excluded episodes
+        are not returned, nor are steps of `exclude_task`.
 
         Raises:
-            InputError: the state is blank or too large, k is below 1, or the threshold is outside [0, 1].
+            InputError: the state is blank or too large, k is below 1, the threshold is outside [0, 1], or there is no
+                such similarity.
         """
         gamma = self.gamma if gamma is None else gamma
         redacted = self.session.redaction.query
         state, exclude_task = redacted(state), redacted(exclude_task)
         return self.session.store.retrying(
-            lambda: self._retriever.search(state, k, threshold, gamma=gamma, exclude_task=exclude_task)
+            lambda: self._retriever.search(
+                state, k, threshold, gamma=gamma, exclude_task=exclude_task, similarity=similarity
+            )
         )
 
     def evidence(self, query: EvidenceQuery) -> Evidence:

@@ -136,12 +136,14 @@ class JitRL:
                 "Ask the model to choose among the possible actions.",
             )
         if not enough:
+            needed = f"{settings.min_neighbors} {'is' if settings.min_neighbors == 1 else 'are'} needed"
             reason = (
                 f"{counted(evidence.n_steps, 'stored step')} among the neighbours (similarity at least "
-                f"{settings.threshold_at(step):g}{_shown_note(evidence)}), {settings.min_neighbors} are needed"
+                f"{settings.threshold_at(step):g}{_shown_note(evidence)}), {needed}"
             )
             if weightless and evidence.n_steps >= settings.min_neighbors:
-                reason = f"the {counted(evidence.n_steps, 'stored step')} among the neighbours have no weight"
+                steps = counted(evidence.n_steps, "stored step")
+                reason = f"the {steps} among the neighbours have no weight{_shown_note(evidence)}"
             return self._abstained(state, checked, evidence, rng, reason, recorded)
         actions, base = (*checked.logits, *added), self._base_logits(checked, len(added))
         estimate = self.estimate(actions, np.exp(base), evidence, rng)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import dataclass, fields
 from typing import Any, Literal, get_args
 
@@ -10,14 +11,14 @@ from seasoned.core import AdvantageEstimator, Exploration, ProcessEstimator, che
 from seasoned.core.advantage import Baseline, Levels, Scale
 from seasoned.errors import InputError, excerpt
 from seasoned.types import Backup
+from seasoned.types.queries import Similarity
 
-__all__ = ["JitRLSettings"]
+__all__ = ["JitRLSettings", "check_used"]
 
 Unit = Literal["steps", "states"]
 ActionSelection = Literal["sample", "argmax"]
 PriorScale = Literal["logprobs", "probabilities"]
 MemoryBase = Literal["mass", "zero"]
-Similarity = Literal["jaccard", "rarity"]
 Estimation = Literal["means", "process"]
 
 _THRESHOLD_STEPS = 20
@@ -38,6 +39,8 @@ _RANGES: dict[str, dict[str, Any]] = {
     "change_rate": {"at_least": 0, "at_most": 0.5},
 }
 _OPTIONAL = ("all_above", "kappa", "max_kl_nats", "memory_return_above", "nats_per_step", "propensity_floor")
+_OF_MEANS = ("baseline", "scale", "kappa", "levels", "exploration", "similarity_power", "propensity_floor")
+_NEUTRAL: dict[str, Any] = {"exploration": None, "similarity_power": 0.0, "propensity_floor": None}
 _CHOICES = {
     "unit": Unit,
     "selection": ActionSelection,
@@ -50,7 +53,7 @@ _CHOICES = {
 
 @dataclass(frozen=True, slots=True)
 class JitRLSettings:
-    """The settings of a `JitRL` policy.
+    """The settings of a `JitRL` policy. The defaults are the preset `default`.
 
     Args:
         k: the number of neighbours, in `unit`s.
@@ -61,9 +64,10 @@ class JitRLSettings:
         gamma: discount of the returns; None: the memory's own. `seasoned.core.gamma_for_horizon` computes one.
         backup: a `seasoned.types.Backup`, or its beta alone: values are backed up through the memory's graph
             (`seasoned.core.ValueGraph`); None: values are means of the stored returns.
-        baseline, scale, kappa, levels: see `seasoned.core.AdvantageEstimator`.
-        exploration: a rule of `seasoned.core.exploration`; None: untried actions get no shift from exploration.
-        beta: nats per unit of advantage, >= 0.
+        baseline, scale, kappa, levels: of `estimation="means"`; see `seasoned.core.AdvantageEstimator`.
+        exploration: of `estimation="means"`: a rule of `seasoned.core.exploration`; None: untried actions get no shift
+            from exploration.
+        beta: nats per unit of advantage, >= 0. The unit of `process` is the standard deviation of the latest returns.
         beta_ramp: the linear growth of beta over the first 50 episodes, as a share of beta.
         max_kl_nats: the largest KL of a decision; beta is lowered to meet it. None: no cap.
         min_neighbors: with fewer stored steps among the neighbours, the decision is the model's own policy.
@@ -77,22 +81,22 @@ class JitRLSettings:
             on the prior's scale (`zero`, as in the paper: among logprobs 0 beats every action of the model).
         memory_prior: joint prior probability of the actions that memory adds, in (0, 1).
         memory_return_above: memory adds only actions whose mean return is above this; None: all.
-        similarity_power: a neighbour's weight is `similarity^similarity_power`.
+        similarity_power: of `estimation="means"`: a neighbour's weight is `similarity^similarity_power`.
         decay: times `decay^age_in_episodes`, in (0, 1].
-        propensity_floor: off-policy correction: times `1 / max(propensity, floor)`, in [1e-6, 1], so that an action is
-            not credited with the states (and times) at which it was likely to be taken. An action's mean is Hajek's
-            (1971), its evidence Kish's effective number of steps (1965); a step weighs at most `1 / floor` (Ionides
-            2008). A step without a propensity gets the frequency of its action at its distinct state (Hirano, Imbens
-            and Ridder 2003). All steps at the neighbours are read: the cost grows with their visits. None: no such
-            weight.
+        propensity_floor: of `estimation="means"`: off-policy correction: times `1 / max(propensity, floor)`, in
+            [1e-6, 1], so that an action is not credited with the states (and times) at which it was likely to be taken.
+            An action's mean is Hajek's (1971), its evidence Kish's effective number of steps (1965); a step weighs at
+            most `1 / floor` (Ionides 2008). A step without a propensity gets the frequency of its action at its
+            distinct state (Hirano, Imbens and Ridder 2003). All steps at the neighbours are read: the cost grows with
+            their visits. None: no such weight.
         exclude_same_task: the leave-one-task-out guard: ignore the steps stored under the task being played. How rare a
             feature is still counts over the states of all tasks.
         similarity: of states: `jaccard`, the share of common features; `rarity`, the cosine of feature sets in which a
             rare feature weighs more.
         estimation: of values: `means`, by `seasoned.core.AdvantageEstimator`, or `process`, a Gaussian process over the
             similar states (`seasoned.core.ProcessEstimator`), with the mean and the spread of the latest returns, and
-            its default shares of level and noise. It needs `similarity="rarity"`; `baseline`, `scale`, `kappa`,
-            `levels`, `exploration`, `similarity_power` and `propensity_floor` are of `means` alone.
+            its default shares of level and noise. It needs `similarity="rarity"`, and refuses every setting that is of
+            `means` alone.
         nats_per_step: a decision spends at most so many nats of KL for each stored step at the neighbours, a step
             counting by the similarity of its state: beta is lowered to meet it. None: no such cap.
         change_rate: of `process`: the prior probability that a state changes between two of its steps, in [0, 0.5]; a
@@ -103,9 +107,9 @@ class JitRLSettings:
         InputError: a value breaks its rule.
     """
 
-    k: int = 10
+    k: int = 64
     unit: Unit = "states"
-    threshold: float = 0.8
+    threshold: float = 0.0
     threshold_fall: float = 0.0
     all_above: float | None = None
     gamma: float | None = None
@@ -115,10 +119,10 @@ class JitRLSettings:
     kappa: float | None = 1.0
     levels: Levels = "shared"
     exploration: Exploration | None = None
-    beta: float = 4.0
+    beta: float = 50.0
     beta_ramp: float = 0.0
     max_kl_nats: float | None = None
-    min_neighbors: int = 3
+    min_neighbors: int = 1
     clear_only: bool = False
     selection: ActionSelection = "sample"
     prior_scale: PriorScale = "logprobs"
@@ -130,10 +134,10 @@ class JitRLSettings:
     decay: float = 1.0
     propensity_floor: float | None = None
     exclude_same_task: bool = False
-    similarity: Similarity = "jaccard"
-    estimation: Estimation = "means"
-    nats_per_step: float | None = None
-    change_rate: float = 0.0
+    similarity: Similarity = "rarity"
+    estimation: Estimation = "process"
+    nats_per_step: float | None = 1.0
+    change_rate: float = 0.002
 
     def __post_init__(self) -> None:
         check_whole("k", self.k, 1)
@@ -160,17 +164,13 @@ class JitRLSettings:
                 f"{capped} = {getattr(self, capped)}, selection = {self.selection!r}, "
                 f"prior_scale = {self.prior_scale!r}",
                 "a cap on KL needs actions that are sampled from shifted logprobs",
-                "Leave it out, or use selection='sample' and prior_scale='logprobs'.",
+                f"Use {capped}=None, or selection='sample' and prior_scale='logprobs'.",
             )
-        unsupported = {"exploration": None, "propensity_floor": None, "similarity_power": 0.0}
-        if self.estimation == "process" and (
-            self.similarity != "rarity" or any(getattr(self, name) != value for name, value in unsupported.items())
-        ):
+        if self.estimation == "process" and self.similarity != "rarity":
             raise InputError(
-                f"estimation = 'process', similarity = {self.similarity!r}, exploration = {excerpt(self.exploration)}, "
-                f"propensity_floor = {self.propensity_floor}, similarity_power = {self.similarity_power}",
-                "the process needs similarity by rarity, and no exploration, floor or power",
-                "Use similarity='rarity', exploration=None, propensity_floor=None and similarity_power=0.",
+                f"estimation = 'process', similarity = {self.similarity!r}",
+                "the Gaussian process needs similarity by rarity",
+                "Use similarity='rarity', or JitRL.preset('means', memory).",
             )
         if self.change_rate > 0.0 and self.estimation != "process":
             raise InputError(
@@ -182,13 +182,13 @@ class JitRLSettings:
             raise InputError(
                 f"similarity = 'rarity', all_above = {self.all_above}",
                 "states by rarity are compared with each other, so there must be a limit to their number",
-                "Use all_above=None and a k.",
+                "Use all_above=None and a k, or JitRL.preset('means', memory, all_above=...).",
             )
         if (self.nats_per_step is not None or self.similarity == "rarity") and self.unit != "states":
             raise InputError(
                 f"nats_per_step = {self.nats_per_step}, similarity = {self.similarity!r}, unit = 'steps'",
                 "nats_per_step and similarity by rarity are of distinct states",
-                "Use unit='states'.",
+                "Use unit='states', or JitRL.preset('means', memory, unit='steps').",
             )
         if (self.levels == "own" or self.propensity_floor is not None) and self.unit != "states":
             raise InputError(
@@ -201,6 +201,7 @@ class JitRLSettings:
             check_gamma(self.gamma)
         check_beta(self.beta)
         _ = self.estimator  # checks its own settings
+        check_used(self, {name: getattr(self, name) for name in _OF_MEANS if getattr(self, name) != defaults[name]})
 
     @property
     def estimator(self) -> AdvantageEstimator:
@@ -219,6 +220,25 @@ class JitRLSettings:
     def beta_after(self, episodes: int) -> float:
         """Return beta when the memory holds this number of episodes."""
         return self.beta * (1.0 + self.beta_ramp * min(episodes / _BETA_EPISODES, 1.0))
+
+
+def check_used(settings: JitRLSettings, given: Mapping[str, Any]) -> None:
+    """Refuse given settings of the means if these settings estimate values by the process, which does not use them.
+
+    `exploration=None`, `similarity_power=0` and `propensity_floor=None` hold for the process too.
+
+    Raises:
+        InputError: one of them is of the means alone.
+    """
+    if settings.estimation == "means":
+        return
+    for name in _OF_MEANS:
+        if name in given and not (name in _NEUTRAL and given[name] == _NEUTRAL[name]):
+            raise InputError(
+                f"{name} = {excerpt(given[name])}, estimation = 'process'",
+                f"{name} is a setting of the means, which the Gaussian process does not use",
+                f"Use JitRL.preset('means', memory, {name}=...), or leave it out.",
+            )
 
 
 def _backup(value: object) -> Backup | None:

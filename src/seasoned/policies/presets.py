@@ -8,23 +8,40 @@ from typing import Any
 from seasoned.checks import check_instance, suggest
 from seasoned.core import ConfidenceBonus, ExplorationBonus
 from seasoned.errors import InputError, UnknownNameError, excerpt
-from seasoned.policies.jitrl_settings import JitRLSettings
+from seasoned.policies.jitrl_settings import JitRLSettings, check_used
 
 __all__ = ["PRESETS", "preset"]
 
 _ALL = 2**31 - 1
 
-_PAPER = JitRLSettings(
-    k=10, unit="steps", baseline="neighbors", scale="max_abs", kappa=0.0, beta=1.0, min_neighbors=1, memory_base="zero"
+# All steps at the 10 nearest distinct states, and means of their returns in units of the return spread.
+_MEANS = JitRLSettings(
+    k=10,
+    unit="states",
+    threshold=0.8,
+    similarity="jaccard",
+    estimation="means",
+    baseline="base_policy",
+    scale="spread",
+    kappa=1.0,
+    levels="shared",
+    exploration=None,
+    beta=4.0,
+    nats_per_step=None,
+    min_neighbors=3,
+    change_rate=0.0,
 )
 
-_RELEASED = JitRLSettings(
-    unit="steps",
+# What the sources have in common: the nearest steps, and nothing of ours.
+_PUBLISHED = dataclasses.replace(_MEANS, unit="steps", baseline="neighbors", scale="none", kappa=0.0, beta=1.0)
+
+_PAPER = dataclasses.replace(_PUBLISHED, scale="max_abs", min_neighbors=1, memory_base="zero")
+
+_RELEASED = dataclasses.replace(
+    _PUBLISHED,
     threshold_fall=0.1,
     baseline="action_means",
     scale="max",
-    kappa=0.0,
-    beta=1.0,
     min_neighbors=1,
     prior_scale="probabilities",
     selection="argmax",
@@ -32,43 +49,20 @@ _RELEASED = JitRLSettings(
 )
 
 PRESETS: dict[str, JitRLSettings] = {
-    "default": JitRLSettings(),
     # Values from a Gaussian process over the 64 states most alike by rarity: where no two states share most of their
     # words, as in natural language, and where they do.
-    "gaussian-process": JitRLSettings(
-        k=64,
-        threshold=0.0,
-        similarity="rarity",
-        estimation="process",
-        beta=50.0,
-        nats_per_step=1.0,
-        min_neighbors=1,
-        change_rate=0.002,
-    ),
+    "default": JitRLSettings(),
+    "means": _MEANS,
     # The method as its written description defines it.
-    "seed": JitRLSettings(
-        k=10,
-        unit="steps",
-        threshold=0.8,
-        gamma=0.95,
-        baseline="neighbors",
-        scale="none",
-        kappa=0.0,
-        exploration=ExplorationBonus(alpha=0.1, rate=0.3),
-        beta=1.0,
-        min_neighbors=3,
+    "seed": dataclasses.replace(
+        _PUBLISHED, gamma=0.95, exploration=ExplorationBonus(alpha=0.1, rate=0.3), threshold=0.8, min_neighbors=3
     ),
     # The short listing next to that description: every untried action gets V + 5/n, and the best action is taken.
-    "snippet": JitRLSettings(
-        k=10,
-        unit="steps",
+    "snippet": dataclasses.replace(
+        _PUBLISHED,
         threshold=0.0,
         gamma=0.9,
-        baseline="neighbors",
-        scale="none",
-        kappa=0.0,
         exploration=ExplorationBonus(alpha=5.0, rate=1.0),
-        beta=1.0,
         min_neighbors=0,
         selection="argmax",
         memory_actions=False,
@@ -83,7 +77,6 @@ PRESETS: dict[str, JitRLSettings] = {
     # The decision rule of the paper's public code, for comparison; its errors in returns are not reproduced.
     "released-games": dataclasses.replace(
         _RELEASED,
-        k=10,
         all_above=0.98,
         threshold=0.95,
         gamma=0.5,
@@ -103,7 +96,8 @@ def preset(name: str, **overrides: Any) -> JitRLSettings:
 
     Raises:
         UnknownNameError: there is no such preset.
-        InputError: there is no such setting, a value breaks its rule, or the name is not a str.
+        InputError: there is no such setting, a value breaks its rule, a setting is of another estimation than the
+            preset's, or the name is not a str.
 
     Example:
         >>> preset("seed", exploration=None).k
@@ -116,4 +110,6 @@ def preset(name: str, **overrides: Any) -> JitRLSettings:
     for given in overrides:
         if given not in known:
             raise InputError(f"setting {given!r}", "JitRL has no such setting", suggest(given, known))
-    return dataclasses.replace(PRESETS[name], **overrides)
+    settings = dataclasses.replace(PRESETS[name], **overrides)
+    check_used(settings, overrides)
+    return settings

@@ -16,6 +16,7 @@ from seasoned.types import Decision
 __all__ = ["decide_on_server"]
 
 _REDRAW = 1
+_MAX_APART_NATS = 40.0
 """Separates the random numbers of the redraw from those of the decision."""
 
 
@@ -38,7 +39,8 @@ async def decide_on_server(
     with it the values of untried actions) or the capped beta. The policy then decides on the true prior, and the
     server's draw is kept or replaced so that the action follows that decision (`seasoned.core.redraw_index`); the
     reason says so if it was replaced. Actions that memory adds are candidates of the model like the others, and do not
-    share `memory_prior`.
+    share `memory_prior`. Shifts of more than 40 nats below the largest are sent as 40 below it, since servers bound the
+    biases; the decision, and the correction of the draw, are those of the policy's own shifts.
 
     Args:
         policy: computes the shifts, then the decision; it must sample.
@@ -74,7 +76,11 @@ async def decide_on_server(
     planned = policy.decide(
         state, dict.fromkeys(candidates, 0.0), admissible=admissible, task=task, step=step, seed=seed
     )
-    shifts = {action: planned.beta * advantage for action, advantage in planned.advantages.items()}
+    largest = planned.beta * max(planned.advantages.values())
+    shifts = {
+        action: max(planned.beta * advantage, largest - _MAX_APART_NATS)
+        for action, advantage in planned.advantages.items()
+    }
     draw = None if seed is None else int(np.random.SeedSequence([seed, step]).generate_state(1)[0])
     choice = await chooser.choose(state, task, list(shifts), shifts, draw)
     if choice.prior is None or choice.probs is None:

@@ -3,14 +3,26 @@
 from __future__ import annotations
 
 import dataclasses
+from collections import Counter, defaultdict
 from collections.abc import Sequence
 
 import numpy as np
 
+from seasoned.core import N_RECENT, recent_moments
 from seasoned.errors import InputError
 from seasoned.policies.shuffled_graph import ShuffledGraph, sums_with_values
 from seasoned.protocols import ReadableMemory
-from seasoned.types import Backup, Evidence, EvidenceQuery, Neighbor, StateSums, StepRef, normalize_action
+from seasoned.types import (
+    Backup,
+    Evidence,
+    EvidenceQuery,
+    Experience,
+    LatestSteps,
+    RecentReturns,
+    StateSums,
+    StepRef,
+    normalize_action,
+)
 
 __all__ = ["ShuffledReturns"]
 
@@ -19,10 +31,12 @@ class ShuffledReturns:
     """An `EvidenceSource` with the returns of a memory permuted across its stored steps.
 
     Each step gets the return of another step. With `backup` it gets the reward and the next state of another step, and
-    values are backed up through that graph (`ShuffledGraph`). Retrieval, counts, priors, spread and the listed
-    neighbours do not change; only the relation between an action and its return is broken. So a gain with this evidence
-    cannot come from learning. The permutation is drawn from the seed after every commit. It reads the whole memory, so
-    it is for comparisons only. Weights other than 1 are refused.
+    values are backed up through that graph (`ShuffledGraph`). Retrieval, similarities, counts, priors, spread and the
+    listed neighbours do not change; only the relation between an action and its return is broken. So a gain with this
+    evidence cannot come from learning. The `recent` moments and the `latest` steps are those of the same steps with
+    their permuted returns: the real mean would differ from that of the permuted returns where returns
+    changed with time, and an action would look good or bad for having been tried. The permutation is drawn from the
+    seed after every commit. It reads the whole memory, so it is for comparisons only. Weights other than 1 are refused.
 
     Args:
         memory: a `seasoned.Memory`.
@@ -34,6 +48,7 @@ class ShuffledReturns:
         self._seed = seed
         self._shuffled: tuple[object, ...] = ()
         self._returns: dict[StepRef, float] = {}
+        self._latest: list[tuple[str, float]] = []  # (task, permuted return), latest first
         self._rewards: dict[StepRef, float] = {}
         self._lender: dict[StepRef, StepRef] = {}
         self._graphs: dict[tuple[float, Backup, str | None], ShuffledGraph] = {}
@@ -42,14 +57,8 @@ class ShuffledReturns:
         """Return evidence with returns permuted across stored steps; see `Memory.evidence`.
 
         Raises:
-            InputError: as for `Memory.evidence`; or the query would weight the neighbours, or retrieve by rarity.
+            InputError: as for `Memory.evidence`; or the query would weight the neighbours.
         """
-        if query.similarity != "jaccard":
-            raise InputError(
-                f"similarity = {query.similarity!r}",
-                "the placebo retrieves by the share of common features",
-                "Compare with similarity='jaccard'.",
-            )
         if query.similarity_power != 0.0 or query.decay != 1.0 or query.propensity_floor is not None:
             raise InputError(
                 f"similarity_power = {query.similarity_power}, decay = {query.decay}, "
@@ -57,36 +66,75 @@ class ShuffledReturns:
                 "the placebo gives every neighbour the same weight",
                 "Compare with similarity_power=0, decay=1 and propensity_floor=None.",
             )
-        k, unit, backup, exclude_task = query.k, query.unit, query.backup, query.exclude_task
         gamma = self._memory.gamma if query.gamma is None else query.gamma
         real = self._memory.evidence(dataclasses.replace(query, gamma=gamma, backup=None))
-        limit = k if unit == "steps" else max(1, len(self._memory))
-        found = self._memory.search(query.state, limit, query.threshold, gamma=gamma, exclude_task=exclude_task)
-        self._shuffle(gamma, found)
+        number_of, found = self._steps_at(query, gamma, real.n_steps)
+        self._shuffle(gamma, [step for _, step in found])
         row_of = {normalize_action(action): row for row, action in enumerate(real.actions)}
         cells: dict[tuple[int, int], list[float]] = {}
-        number_of: dict[frozenset[str], int] = {}
-        for neighbor in found:
-            step = neighbor.experience
-            features = self._memory.encoder.features(step.state)
-            if unit == "states" and features not in number_of and len(number_of) == k:
-                continue
-            cell = number_of.setdefault(features, len(number_of)), row_of[normalize_action(step.action)]
+        for number, step in found:
             return_ = self._returns[step.episode_id, step.step]
-            summed = cells.setdefault(cell, [0.0] * 4)
+            summed = cells.setdefault((number, row_of[normalize_action(step.action)]), [0.0] * 4)
             for i, amount in enumerate((1.0, 1.0, return_, return_**2)):
                 summed[i] += amount
         states, rows = np.array(list(cells), dtype=np.int64).reshape(-1, 2).T
         columns = np.array(list(cells.values()), dtype=np.float64).reshape(-1, 4)
         by_state = StateSums(states, rows, *columns.T)
-        if backup is not None:
+        exclude_task, current_task = (
+            None if task is None else self._memory.redacted(task) for task in (query.exclude_task, query.current_task)
+        )
+        if query.backup is not None:
             states_seen = list(number_of)
             pairs = [(states_seen[number], real.actions[row]) for number, row in cells]
-            by_state = sums_with_values(by_state, self._graph(gamma, backup, exclude_task).q(pairs))
+            by_state = sums_with_values(by_state, self._graph(gamma, query.backup, exclude_task).q(pairs))
         totals, squares = np.zeros((2, len(real.actions)))
         np.add.at(totals, rows, by_state.totals)
         np.add.at(squares, rows, by_state.squares)
-        return dataclasses.replace(real, totals=totals, squares=squares, by_state=by_state)
+        recent = real.recent
+        if recent is not None:
+            returns = [step for step in self._latest if step[0] != exclude_task][:N_RECENT]
+            recent = RecentReturns(*recent_moments(returns, current_task))
+        latest = None if real.latest is None else self._permuted(real.latest, found)
+        return dataclasses.replace(
+            real, totals=totals, squares=squares, by_state=by_state, recent=recent, latest=latest
+        )
+
+    def _permuted(self, latest: LatestSteps, found: Sequence[tuple[int, Experience]]) -> LatestSteps:
+        """Return the same latest steps with their permuted returns."""
+        returns_at: defaultdict[int, list[float]] = defaultdict(list)  # of each state, the latest first
+        for number, step in found:
+            returns_at[number].append(self._returns[step.episode_id, step.step])
+        n_at = Counter(latest.states.tolist())
+        returns = [one for number, n in n_at.items() for one in reversed(returns_at[number][:n])]
+        return dataclasses.replace(latest, returns=np.array(returns, dtype=np.float64))
+
+    def _steps_at(
+        self, query: EvidenceQuery, gamma: float, n_steps: int
+    ) -> tuple[dict[frozenset[str], int], list[tuple[int, Experience]]]:
+        """Return the numbers of the neighbour states, and their n steps, each with the number of its state."""
+        limit = query.k if query.unit == "steps" else max(1, n_steps)
+        while True:
+            nearest = self._memory.search(
+                query.state,
+                limit,
+                query.threshold,
+                gamma=gamma,
+                exclude_task=query.exclude_task,
+                similarity=query.similarity,
+            )
+            features_of = {
+                state: self._memory.encoder.features(state) for state in {n.experience.state for n in nearest}
+            }
+            number_of: dict[frozenset[str], int] = {}
+            steps = []
+            for neighbor in nearest:
+                features = features_of[neighbor.experience.state]
+                if query.unit == "steps" or features in number_of or len(number_of) < query.k:
+                    steps.append((number_of.setdefault(features, len(number_of)), neighbor.experience))
+            # A step of another state may be as similar, and later than some of these.
+            if len(steps) == n_steps or len(nearest) < limit:
+                return number_of, steps
+            limit *= 4
 
     def _graph(self, gamma: float, backup: Backup, exclude_task: str | None) -> ShuffledGraph:
         key = gamma, backup, exclude_task
@@ -96,11 +144,11 @@ class ShuffledReturns:
             )
         return self._graphs[key]
 
-    def _shuffle(self, gamma: float, found: Sequence[Neighbor]) -> None:
+    def _shuffle(self, gamma: float, found: Sequence[Experience]) -> None:
         n = len(self._memory)
         version = (n, gamma, tuple(self._memory.events()), tuple(self._memory.quarantines()))
         # Erasing and adding can leave the number of steps unchanged.
-        known = all((one.experience.episode_id, one.experience.step) in self._returns for one in found)
+        known = all((step.episode_id, step.step) in self._returns for step in found)
         if (version == self._shuffled and known) or not n:
             return
         steps = self._memory.steps(gamma=gamma)  # rewards and returns include feedback
@@ -108,6 +156,7 @@ class ShuffledReturns:
         ids = [(step.episode_id, step.step) for step in steps]
         self._lender = {id_: ids[i] for id_, i in zip(ids, order.tolist(), strict=True)}
         self._returns = {id_: steps[i].return_ for id_, i in zip(ids, order.tolist(), strict=True)}
+        self._latest = [(step.task, self._returns[step.episode_id, step.step]) for step in steps]
         self._rewards = {id_: step.reward for id_, step in zip(ids, steps, strict=True)}
         self._graphs = {}
         self._shuffled = version

@@ -9,6 +9,7 @@ from typing import Any, Protocol, runtime_checkable
 from seasoned.protocols.encoders import StateEncoder
 from seasoned.types import Episode, Evidence, EvidenceQuery, Experience, Neighbor, Note, RecallQuery
 from seasoned.types.impression import Impression, PeerComparison
+from seasoned.types.queries import Similarity
 from seasoned.types.recall import Recall
 
 __all__ = ["AgentMemory", "EpisodeMemory", "EvidenceSource", "MomentSource", "ReadableMemory"]
@@ -139,7 +140,14 @@ class ReadableMemory(EvidenceSource, MomentSource, Protocol):
         ...
 
     def search(
-        self, state: str, k: int = 10, threshold: float = 0.0, *, gamma: float | None, exclude_task: str | None
+        self,
+        state: str,
+        k: int = 10,
+        threshold: float = 0.0,
+        *,
+        gamma: float | None,
+        exclude_task: str | None,
+        similarity: Similarity,
     ) -> list[Neighbor]:
         """Return the k stored steps whose states are most similar to `state`."""
         ...

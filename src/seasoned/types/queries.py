@@ -5,7 +5,7 @@ from __future__ import annotations
 import sys
 from collections.abc import Collection, Mapping
 from dataclasses import KW_ONLY, dataclass
-from typing import Any, Literal
+from typing import Any, Literal, get_args
 
 import numpy as np
 
@@ -15,7 +15,17 @@ from seasoned.types.evidence import Backup
 from seasoned.types.notes import check_step
 from seasoned.types.recall import KEYS
 
-__all__ = ["MAX_SHOWN", "EvidenceQuery", "RecallQuery", "check_nearest", "check_steps"]
+__all__ = [
+    "MAX_SHOWN",
+    "EvidenceQuery",
+    "RecallQuery",
+    "Similarity",
+    "check_nearest",
+    "check_similarity",
+    "check_steps",
+]
+
+Similarity = Literal["jaccard", "rarity"]
 
 MAX_SHOWN = 10_000
 """How many displayed steps one query may name."""
@@ -37,6 +47,15 @@ def check_nearest(k: object, threshold: object) -> tuple[int, float]:
     if isinstance(k, bool) or not isinstance(k, int | np.integer) or k < 1:
         raise InputError(f"k = {excerpt(k)}", "k must be a whole number, at least 1", "Ask for one neighbour or more.")
     return min(int(k), sys.maxsize), check_number("threshold", threshold, 0.0, 1.0, next_step="0.8 is usual.")
+
+
+def check_similarity(similarity: object) -> None:
+    """Refuse a similarity of states that does not exist.
+
+    Raises:
+        InputError: it is not "jaccard" or "rarity".
+    """
+    check_one_of("similarity", similarity, get_args(Similarity))
 
 
 def check_steps(name: str, steps: object) -> frozenset[tuple[str, int]]:
@@ -114,7 +133,7 @@ class EvidenceQuery:
     backup: Backup | None = None
     propensity_floor: float | None = None
     shown_steps: Collection[tuple[str, int]] = ()
-    similarity: Literal["jaccard", "rarity"] = "jaccard"
+    similarity: Similarity = "jaccard"
     current_task: str | None = None
 
     def __post_init__(self) -> None:
@@ -123,7 +142,7 @@ class EvidenceQuery:
             if getattr(self, name) is not None:
                 check_text(name, getattr(self, name))
         check_one_of("unit", self.unit, ("steps", "states"))
-        check_one_of("similarity", self.similarity, ("jaccard", "rarity"))
+        check_similarity(self.similarity)
         if self.similarity == "rarity" and self.unit != "states":
             raise InputError(
                 "similarity = 'rarity', unit = 'steps'",

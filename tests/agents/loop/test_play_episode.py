@@ -99,12 +99,12 @@ def test_an_episode_that_ends_on_the_limit_by_reaching_the_goal_is_terminated():
 def test_stored_steps_have_prior_and_propensity_of_the_decision():
     bandit = ContextualBandit(COLOURS, rounds=12)
     with Memory.open(":memory:") as memory:
-        policy = Recorded(JitRL(fed(memory)))
+        policy = Recorded(JitRL.preset("means", fed(memory)))
         with memory.episode(task=bandit.task) as episode:
             result = play(bandit, policy, episode)
         stored = memory.get(episode.id)
     assert stored.ending == "terminated" and stored.final_state in COLOURS
-    assert (stored.policy, stored.model) == ("default", "uniform")
+    assert (stored.policy, stored.model) == ("means", "uniform")
     for step, decision in zip(stored.steps, policy.decisions, strict=True):
         assert (step.state, step.action) == (decision.state, decision.action)
         assert step.reward == COLOURS[step.state][step.action]

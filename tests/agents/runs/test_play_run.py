@@ -393,7 +393,7 @@ def test_value_on_a_bandit_rises_to_the_kl_optimum(noise, tolerance):
     finals = []
     for seed in range(4):
         with Memory.open(":memory:", gamma=0.0) as memory:  # what a round brings does not depend on the last one
-            policy = JitRL(memory, beta=beta, scale="none", kappa=0.0, k=1, threshold=1.0)
+            policy = JitRL.preset("means", memory, beta=beta, scale="none", kappa=0.0, k=1, threshold=1.0)
             assert bandit_value(policy_of(policy, states)) == pytest.approx(alone)
             run(memory, 40, environment=bandit, policy=policy, seed=seed)
             finals.append(bandit_value(policy_of(policy, states)))
@@ -403,7 +403,7 @@ def test_value_on_a_bandit_rises_to_the_kl_optimum(noise, tolerance):
 
 
 def test_default_policy_learns_a_bandit():
-    """beta 4 per unit of spread, shrunk by n / (n + 1): at least three quarters of the way to the best."""
+    """At least three quarters of the way to the best."""
     states = {context: tuple(actions) for context, actions in BANDIT.items()}
     alone = bandit_value(policy_of(ModelAlone(), states))
     best = (0.9 + 0.8) / 2
@@ -421,6 +421,7 @@ def grid_value(grid, probs):
 
 @pytest.mark.parametrize("settings", [{}, {"beta": 8.0, "scale": "none", "kappa": 0.0, "k": 1, "threshold": 1.0}])
 def test_value_on_a_grid_rises_close_to_the_kl_optimum(settings):
+    preset = "means" if settings else "default"
     grid = Grid(ROWS, max_steps=30)
     exact = grid.exact_kl_values(0.9, 8.0)
     optimum = grid_value(grid, kl_optimal(exact.q, 8.0))
@@ -430,7 +431,7 @@ def test_value_on_a_grid_rises_close_to_the_kl_optimum(settings):
     curves = []
     for seed in range(3):
         with Memory.open(":memory:", gamma=0.9) as memory:
-            policy = JitRL(memory, **settings)
+            policy = JitRL.preset(preset, memory, **settings)
             curve = [grid_value(grid, policy_of(policy, grid.states()))]
             for episodes in (8, 40):
                 run(memory, episodes, environment=grid, policy=policy, seed=seed)

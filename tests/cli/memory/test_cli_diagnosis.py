@@ -29,10 +29,10 @@ def answer(*args, code=0):
 
 @pytest.fixture(scope="module")
 def path(tmp_path_factory):
-    """Return a memory of sixty episodes of the default policy: paying is right, but the model prefers going back."""
+    """Return a memory of sixty episodes of the preset means: paying is right, but the model prefers going back."""
     file = tmp_path_factory.mktemp("diagnosis") / "agent.db"
     with Memory.open(file, gamma=0.5) as memory:
-        policy = JitRL(memory)
+        policy = JitRL.preset("means", memory)
         for number in range(60):
             with memory.episode(task="checkout", id=f"e{number}") as episode:
                 for step, page in enumerate(("a cart with things", "the form for paying")):
@@ -100,18 +100,20 @@ def test_doctor_prints_healthy_or_its_findings(path, tmp_path):
 def test_evaluate_estimates_or_refuses_a_small_sample(path):
     with Memory.open(path) as memory:
         earned = [sum(step.reward for step in episode.steps) for episode in memory.episodes()]
-        expected = evaluate(memory, lambda known: JitRL(known, beta=3.0), estimator="one-step", min_effective=3)
-    same = answer("evaluate", path)
+        expected = evaluate(
+            memory, lambda known: JitRL.preset("means", known, beta=3.0), estimator="one-step", min_effective=3
+        )
+    same = answer("evaluate", path, "--policy", "means")
     assert same["estimate"]["value"]["mean"] == pytest.approx(sum(earned) / 60)
     assert same["estimate"]["effective"] == pytest.approx(60)
-    report = answer("evaluate", path, "--set", "beta=3", "--one-step", "--min-effective", 3)
+    report = answer("evaluate", path, "--policy", "means", "--set", "beta=3", "--one-step", "--min-effective", 3)
     assert report["estimate"]["value"]["mean"] == expected.estimate.value.mean < same["estimate"]["behavior"]
-    done = seasoned("evaluate", path, "--set", "beta=3.5")
+    done = seasoned("evaluate", path, "--policy", "means", "--set", "beta=3.5")
     assert done.exit_code == 0
     assert f"as played   {sum(earned) / 60:.4g}, of the episodes used\n" in done.stdout
     assert "effective sample size" in done.stdout
     assert max(map(len, done.stdout.splitlines())) <= 80
-    refused = seasoned("evaluate", path, "--min-effective", "1000")
+    refused = seasoned("evaluate", path, "--policy", "means", "--min-effective", "1000")
     assert refused.exit_code == 2
     assert "an estimate needs at least 1000" in refused.stderr
     assert refused.stdout == ""
@@ -177,7 +179,7 @@ def test_diagnosis_changes_nothing(path):
     with Memory.open(path) as memory:
         before = memory.verify().hash
     for command in ("audit", "doctor", "evaluate", "drift"):
-        assert seasoned(command, path).exit_code == 0
+        assert seasoned(command, path, *(["--policy", "means"] if command == "evaluate" else [])).exit_code == 0
     with Memory.open(path) as memory:
         assert memory.verify().hash == before
 

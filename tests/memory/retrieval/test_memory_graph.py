@@ -278,13 +278,16 @@ def test_a_bad_backup_is_refused(name, value):
 
 def test_a_policy_takes_its_values_through_the_graph():
     with filled_memory(":memory:") as memory:
-        policy = JitRL(memory, backup=BETA, kappa=0.0, scale="none", gamma=GAMMA, threshold=0.0, k=9)
+        policy = JitRL.preset("means", memory, backup=BETA, kappa=0.0, scale="none", gamma=GAMMA, threshold=0.0, k=9)
         assert policy.settings.backup == Backup(BETA)
         evidence = ask(memory, "hall lamp")
         decision = policy.decide("hall lamp", dict.fromkeys(evidence.actions, 0.0), seed=0)
         expected = dict(zip(evidence.actions, evidence.totals / evidence.weights, strict=True))
         assert decision.values == pytest.approx(expected)
-        assert decision.values != JitRL(memory, gamma=GAMMA, threshold=0.0, k=9).decide("hall lamp", expected).values
+        assert (
+            decision.values
+            != JitRL.preset("means", memory, gamma=GAMMA, threshold=0.0, k=9).decide("hall lamp", expected).values
+        )
 
 
 def test_novelty_is_propagated_to_earlier_actions():

@@ -96,7 +96,7 @@ def test_shown_steps_change_no_sum(memory, settings):
         assert (discounted.unshown >= 0).all() and (discounted.unshown <= discounted.counts).all()
 
 
-@pytest.mark.parametrize("preset", ["default", "seed", "paper-games", "released-games"])
+@pytest.mark.parametrize("preset", ["default", "means", "seed", "paper-games", "released-games"])
 def test_policy_shift_shrinks_by_the_shown_share(preset):
     """More states alike, and more steps, than any of them takes: what was shown is not made up for by what is left."""
     with Memory.open(":memory:", gamma=0.0) as memory:
@@ -105,7 +105,7 @@ def test_policy_shift_shrinks_by_the_shown_share(preset):
             memory.add(Episode("t", [Step(words, "go", 1.0)], f"go{number}"))
             memory.add(Episode("t", [Step(words, "wait", 0.0)], f"wait{number}"))
         state, candidates = words, {"go": -1.0, "wait": -1.0}
-        overrides = {"threshold": 0.8, "exploration": None}
+        overrides = {"exploration": None} | ({} if preset == "default" else {"threshold": 0.8})
         plain = JitRL.preset(preset, memory, **overrides).decide(state, candidates, seed=0)
         every = [(f"{action}{number}", 0) for action in ("go", "wait") for number in range(30)]
         blind = JitRL.preset(preset, DiscountedEvidence(memory, every), **overrides).decide(state, candidates, seed=0)

@@ -89,14 +89,14 @@ def diagnose(memory: Memory, *, policy: str = "default", last: int | None = None
         if event.revoked_at is None and event.id not in excluded_events and event.episode_id in counted
     ]
     states = encode_states(memory.encoder, episodes)
-    recurrence = check_recurrence(states, memory.encoder)
+    recurrence = check_recurrence(states, memory.encoder, needed=settings.similarity == "jaccard")
     checks = [
         check_priors(episodes),
         *check_exclusions(len(stored), n_aborted, len(excluded_episodes)),
         check_rewards(episodes),
         *check_feedback(raw, events),
         recurrence,
-        check_distinctness(states, settings.threshold),
+        check_distinctness(states, settings.threshold, settings.similarity),
         decisions.check_abstention(recurs=recurrence.verdict != "finding", threshold=settings.threshold),
         decisions.check_advantages(
             gamma,
@@ -108,7 +108,7 @@ def diagnose(memory: Memory, *, policy: str = "default", last: int | None = None
         check_drift(task_drifts(episodes, seed=seed)),
         check_transitions(states, episodes, memory.encoder),
         decisions.check_offered_actions(),
-        *check_speed(memory, states, k=settings.k, threshold=settings.threshold),
+        *check_speed(memory, states, k=settings.k, threshold=settings.threshold, similarity=settings.similarity),
     ]
     order = ("finding", "fine", "not checked")
     return Diagnosis(policy, len(episodes), tuple(sorted(checks, key=lambda check: order.index(check.verdict))))

@@ -17,6 +17,7 @@ from seasoned.memory import Memory
 from seasoned.protocols import StateEncoder
 from seasoned.states import ALL_MASKS, Mask, SubwordEncoder, TemplateEncoder, TokenEncoder
 from seasoned.types import Episode, EvidenceQuery
+from seasoned.types.queries import Similarity
 
 __all__ = [
     "DominantState",
@@ -83,8 +84,11 @@ def _encoded(encoder: StateEncoder, texts: tuple[tuple[str, ...], ...]) -> Encod
 # ------------------------------------------------------------------------------------------ recurrence
 
 
-def check_recurrence(states: EncodedStates, encoder: StateEncoder) -> CheckResult:
-    """Check that states recur across episodes; a finding names the changing tokens and the masks that would help."""
+def check_recurrence(states: EncodedStates, encoder: StateEncoder, *, needed: bool = True) -> CheckResult:
+    """Check that states recur across episodes; a finding names the changing tokens and the masks that would help.
+
+    A policy that compares states by rarity does not need it: then it is a finding only if masks help.
+    """
     name = "states that come back"
     rule = (
         f"from the middle of the log on, {_MIN_RECURRENCE:.0%} of the steps are at a state that an earlier episode met"
@@ -108,6 +112,8 @@ def check_recurrence(states: EncodedStates, encoder: StateEncoder) -> CheckResul
         numbers["volatile"] = ", ".join(volatile)
     advice = "Describe a state by the facts that a decision depends on: a template (seasoned.states.TemplateEncoder)"
     helpful = _helpful_masks(states, encoder)
+    if helpful is None and not needed:
+        return not_checked(name, f"{seen}; states that are compared by rarity need not recur", rule, **numbers)
     if helpful is not None:
         masks, masked = helpful
         distinct = len(masked.distinct)
@@ -217,8 +223,11 @@ def dominant_state(states: EncodedStates) -> DominantState:
     return DominantState(texts.get(state, ""), episodes, long_episodes)
 
 
-def check_distinctness(states: EncodedStates, threshold: float) -> CheckResult:
-    """Check that no state covers most steps, and that not nearly all pairs of states are similar."""
+def check_distinctness(states: EncodedStates, threshold: float, similarity: Similarity = "jaccard") -> CheckResult:
+    """Check that no state covers most steps, and that not nearly all pairs of states pass the threshold.
+
+    The second is not checked by rarity: what a state lends to another then follows from their similarity.
+    """
     name = "states that are told apart"
     rule = f"at most {_MAX_SIMILAR:.0%} of the pairs of distinct states are similar at threshold {threshold:g}"
     distinct = states.distinct
@@ -244,6 +253,8 @@ def check_distinctness(states: EncodedStates, threshold: float) -> CheckResult:
         )
     if len(distinct) < _MIN_STATES:
         return not_checked(name, f"{len(distinct)} distinct states", f"{rule} (from {_MIN_STATES} on)", **numbers)
+    if similarity == "rarity":
+        return not_checked(name, f"{len(distinct)} distinct states, which lend by their similarity", rule, **numbers)
     if len(distinct) > _SAMPLE:
         distinct = [distinct[i] for i in np.linspace(0, len(distinct) - 1, _SAMPLE).astype(int)]
     similarities = np.array([jaccard(a, b) for i, a in enumerate(distinct) for b in distinct[:i]])
@@ -267,7 +278,9 @@ def check_distinctness(states: EncodedStates, threshold: float) -> CheckResult:
 # ------------------------------------------------------------------------------------------ size and speed
 
 
-def check_speed(memory: Memory, states: EncodedStates, *, k: int, threshold: float) -> list[CheckResult]:
+def check_speed(
+    memory: Memory, states: EncodedStates, *, k: int, threshold: float, similarity: Similarity = "jaccard"
+) -> list[CheckResult]:
     """Check that states are small and that evidence is found quickly, by queries for the latest states."""
     sizes = [len(features) for episode in states.features for features in episode]
     median = float(np.median(sizes))
@@ -281,13 +294,15 @@ def check_speed(memory: Memory, states: EncodedStates, *, k: int, threshold: flo
         numbers={"median_features": median, "largest": max(sizes)},
     )
     queries = [text for episode in reversed(states.texts) for text in reversed(episode)][:_QUERIES]
-    memory.evidence(
-        EvidenceQuery(queries[0], k=k, unit="states", threshold=threshold)
-    )  # the first query loads the index
+
+    def query(text: str) -> EvidenceQuery:
+        return EvidenceQuery(text, k=k, unit="states", threshold=threshold, similarity=similarity)
+
+    memory.evidence(query(queries[0]))  # the first query loads the index
     times_s: list[float] = []
     for text in queries:
         began = time.perf_counter()
-        memory.evidence(EvidenceQuery(text, k=k, unit="states", threshold=threshold))
+        memory.evidence(query(text))
         times_s.append(time.perf_counter() - began)
     return [size, query_speed(times_s, len(states.distinct))]
 

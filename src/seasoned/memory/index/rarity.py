@@ -207,6 +207,8 @@ class RarityIndex:
         if not len(query.tokens):
             return []
         k *= sum(len(layer) > 0 for layer in layers)  # each layer may repeat a set
+        if not k:
+            return []
         compared: list[_Found] = []
         postings: list[_Postings] = []
         for layer in layers:

@@ -5,12 +5,12 @@ from __future__ import annotations
 import contextlib
 from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from typing import Literal, NamedTuple
+from typing import NamedTuple
 
 import numpy as np
 
 from seasoned.checks import check_text
-from seasoned.core import check_gamma, robust_moments
+from seasoned.core import N_RECENT, check_gamma, recent_moments
 from seasoned.errors import InputError, ReadOnlyStoreError
 from seasoned.memory.index.jaccard import JaccardIndex
 from seasoned.memory.index.kernel import Match
@@ -20,7 +20,7 @@ from seasoned.memory.pending.overlay import Overlay
 from seasoned.memory.reading.evidence_sums import effective_sums, propensity_rows, sum_rows, weigh_row
 from seasoned.memory.reading.follower import Change, CommitCursor, CommitFollower
 from seasoned.memory.reading.reader import Reader, check_same_encoder
-from seasoned.memory.reading.rows import EvidenceRow
+from seasoned.memory.reading.rows import EvidenceRow, RecentReturn
 from seasoned.memory.retrieval.graph_cache import GraphCache, check_backup, revalued
 from seasoned.memory.stores.base import Store, Version
 from seasoned.memory.stores.sqlite_schema import STEP_BITS
@@ -31,13 +31,11 @@ from seasoned.memory.values.text_limits import check_size
 from seasoned.memory.writing.episode_writer import Writer
 from seasoned.protocols import StateEncoder
 from seasoned.types import Evidence, EvidenceQuery, Experience, LatestSteps, Neighbor, RecentReturns
-from seasoned.types.queries import check_nearest
+from seasoned.types.queries import Similarity, check_nearest, check_similarity
 
 __all__ = ["MAX_LISTED_NEIGHBORS", "Retriever"]
 
 MAX_LISTED_NEIGHBORS = 50
-_N_RECENT = 256
-_ENOUGH_OF_TASK = 16
 _N_LATEST = 256
 _FEWEST_TO_CHANGE = 4
 
@@ -102,7 +100,7 @@ class Retriever:
         self._last_token = self._last_visit = -1
         self._views: dict[tuple[float, float], int] = {}
         self._spreads: dict[int, float] = {}
-        self._recent: dict[_RecentKey, dict[str | None, list[float]]] = {}  # by task; None: all
+        self._recent: dict[_RecentKey, list[RecentReturn]] = {}
         self._moments: dict[tuple[_RecentKey, str | None], RecentReturns] = {}
         self._graphs = GraphCache(store, namespace_id, self.follower)
         self._overlay = Overlay(store, namespace_id, encoder)
@@ -213,17 +211,11 @@ class Retriever:
         """Return the moments of the latest returns: of the task, if it has enough among them; read once per commit."""
         key = view_id, task_filter
         if key not in self._recent:
-            latest = self._merged.recent_returns(view_id, _N_RECENT, task_filter)
-            of_task = Counter(step.task for step in latest)
-            enough = [name for name, n in of_task.items() if n >= _ENOUGH_OF_TASK]
-            returns: dict[str | None, list[float]] = {None: [step.return_ for step in latest]}
-            returns |= {name: [step.return_ for step in latest if step.task == name] for name in enough}
-            self._recent[key] = returns
-        returns = self._recent[key]
-        chosen = task if task in returns else None
-        if (key, chosen) not in self._moments:
-            self._moments[key, chosen] = RecentReturns(*robust_moments(returns[chosen]), len(returns[chosen]))
-        return self._moments[key, chosen]
+            self._recent[key] = self._merged.recent_returns(view_id, N_RECENT, task_filter)
+        if (key, task) not in self._moments:
+            latest = [(step.task, step.return_) for step in self._recent[key]]
+            self._moments[key, task] = RecentReturns(*recent_moments(latest, task))
+        return self._moments[key, task]
 
     def _latest_steps(
         self,
@@ -281,7 +273,7 @@ class Retriever:
         task_filter: TaskFilter,
         *,
         include_pending: bool = True,
-        similarity: Literal["jaccard", "rarity"] = "jaccard",
+        similarity: Similarity = "jaccard",
     ) -> Sequence[Match]:
         """Return the result of `nearest_sets`, each with its latest live visit outside of the excluded task."""
         tokens = self.tokens_of(features)
@@ -340,13 +332,28 @@ class Retriever:
         return visits[:limit]
 
     def _nearest_visits(
-        self, features: frozenset[str], k: int, threshold: float, task_filter: TaskFilter
+        self,
+        features: frozenset[str],
+        k: int,
+        threshold: float,
+        task_filter: TaskFilter,
+        similarity: Similarity = "jaccard",
     ) -> list[Visit]:
         # Each of the k nearest steps is at one of the k nearest distinct states: a state further down has k states
         # before it, each with a step that comes before all of its own.
-        return self._visits_at(self._nearest(features, k, threshold, task_filter), k, task_filter)
+        nearest = self._nearest(features, k, threshold, task_filter, similarity=similarity)
+        return self._visits_at(nearest, k, task_filter)
 
-    def search(self, state: str, k: int, threshold: float, *, gamma: float, exclude_task: str | None) -> list[Neighbor]:
+    def search(
+        self,
+        state: str,
+        k: int,
+        threshold: float,
+        *,
+        gamma: float,
+        exclude_task: str | None,
+        similarity: Similarity = "jaccard",
+    ) -> list[Neighbor]:
         """Return the k nearest stored steps; see `Memory.search`."""
         check_text("state", state)
         check_size("state", state, self._max_text_bytes)
@@ -354,9 +361,10 @@ class Retriever:
             check_text("exclude_task", exclude_task)
         k, threshold = check_nearest(k, threshold)
         check_gamma(gamma)
+        check_similarity(similarity)
         features = self._encoder.features(state)
         with self.fresh_snapshot(gamma, 1.0) as view_id:
-            visits = self._nearest_visits(features, k, threshold, TaskFilter(exclude_task))
+            visits = self._nearest_visits(features, k, threshold, TaskFilter(exclude_task), similarity)
             found = self._merged.experiences(view_id, [visit.visit for visit in visits])
             return [Neighbor(found[visit.visit][0], visit.similarity) for visit in visits]
 
