@@ -224,6 +224,16 @@ def test_recent_returns_are_of_the_task_where_it_has_enough():
         assert recent("unknown").n == recent(None).n == 80
 
 
+def test_unit_of_a_task_holds_where_another_task_has_all_of_the_latest_returns():
+    with Memory.open(":memory:") as memory:
+        for page in range(5):
+            memory.add_many([Episode("small", [Step(f"page{page}", "ab"[i % 2], float(i % 2))]) for i in range(10)])
+        memory.add_many([Episode("big", [Step(f"level{i}", "go", 350.0 * (i % 2))]) for i in range(300)])
+        decision = JitRL.preset("default", memory).decide("page1", {"a": -0.69, "b": -0.69}, task="small")
+    assert decision.probs["b"] > 0.9
+    assert decision.scale == 0.5
+
+
 def test_task_of_a_query_is_redacted_as_it_was_stored():
     with Memory.open(":memory:", redact=lambda text: text.replace("Ann", "[name]")) as memory:
         memory.add_many([Episode("for Ann", [Step("page:cart", "pay", 1.0)])] * 20)

@@ -10,7 +10,7 @@ from typing import NamedTuple
 import numpy as np
 
 from seasoned.checks import check_text
-from seasoned.core import N_RECENT, check_gamma, recent_moments
+from seasoned.core import N_RECENT, check_gamma, recent_moments, robust_moments
 from seasoned.errors import InputError, ReadOnlyStoreError
 from seasoned.memory.index.jaccard import JaccardIndex
 from seasoned.memory.index.kernel import Match
@@ -36,6 +36,7 @@ from seasoned.types.queries import Similarity, check_nearest, check_similarity
 __all__ = ["MAX_LISTED_NEIGHBORS", "Retriever"]
 
 MAX_LISTED_NEIGHBORS = 50
+_ENOUGH_NEAR = 8
 _N_LATEST = 256
 _FEWEST_TO_CHANGE = 4
 
@@ -207,15 +208,26 @@ class Retriever:
             self._spreads[view_id] = self._merged.spread(view_id)
         return self._spreads[view_id]
 
-    def _recent_returns(self, view_id: int, task: str | None, task_filter: TaskFilter) -> RecentReturns:
-        """Return the moments of the latest returns: of the task, if it has enough among them; read once per commit."""
+    def _recent_returns(
+        self, view_id: int, task: str | None, task_filter: TaskFilter, listed: Iterable[Experience]
+    ) -> RecentReturns:
+        """Return the moments of the latest returns: of the task, if it has enough among them; read once per commit.
+
+        If it has not, those of the task's steps among the listed neighbours count, unless they are few or all equal.
+        """
         key = view_id, task_filter
         if key not in self._recent:
             self._recent[key] = self._merged.recent_returns(view_id, N_RECENT, task_filter)
         if (key, task) not in self._moments:
             latest = [(step.task, step.return_) for step in self._recent[key]]
             self._moments[key, task] = RecentReturns(*recent_moments(latest, task))
-        return self._moments[key, task]
+        moments = self._moments[key, task]
+        latest_steps = self._recent[key]
+        if task is None or moments.n < len(latest_steps) or all(step.task == task for step in latest_steps):
+            return moments
+        near = [step.return_ for step in listed if step.task == task]
+        mean, spread = robust_moments(near)
+        return RecentReturns(mean, spread, len(near)) if len(near) >= _ENOUGH_NEAR and spread > 0.0 else moments
 
     def _latest_steps(
         self,
@@ -422,7 +434,8 @@ class Retriever:
             spread = self.spread(view_id)
             by_rarity = query.similarity == "rarity"
             state_similarities = self._rarity.similarities(self._layers(), ranked) if by_rarity else None
-            recent = self._recent_returns(view_id, query.current_task, task_filter) if by_rarity else None
+            listed = (step for step, _ in found.experiences.values())
+            recent = self._recent_returns(view_id, query.current_task, task_filter, listed) if by_rarity else None
             weighed = query.similarity_power or query.decay < 1.0 or query.propensity_floor is not None
             plain = by_rarity and not weighed and query.backup is None
             latest = self._latest_steps(view_id, rows, ranked, summed.keys, task_filter) if plain else None
