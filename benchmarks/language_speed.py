@@ -39,7 +39,6 @@ from workload import percentiles, timed_s, word_of, write_result
 from seasoned import Episode, JitRL, Memory, Step
 from seasoned.memory.index.kernel import KERNELS
 from seasoned.memory.stores.sqlite_schema import SCHEMA_VERSION
-from seasoned.policies.presets import PRESETS
 
 VOCABULARY_WORDS = 50_000
 SHORT, LONG = 10, 60
@@ -48,7 +47,7 @@ BATCH_STATES = 50_000
 BANDIT_STATES = 10_000
 N_NEIGHBORS = 64
 PRESET = "default"
-MEANS = "means" if "means" in PRESETS else "default"
+MEANS = "means"
 DESKS = [f"desk {i}" for i in range(8)]
 MANY = [f"open item {i} of the list" for i in range(1000)]
 
