@@ -322,16 +322,24 @@ class Retriever:
         return [self._token_of[feature] for feature in features if feature in self._token_of]
 
     def _visits_at(
-        self, nearest: Sequence[Match], limit: int, task_filter: TaskFilter, n_at: Mapping[int, int] | None = None
+        self,
+        nearest: Sequence[Match],
+        limit: int,
+        task_filter: TaskFilter,
+        n_at: Mapping[int, int] | None = None,
+        *,
+        stored_sums: bool = False,
     ) -> list[Visit]:
         """Return at most `limit` visits to these distinct states, most similar first, then latest first.
 
-        `n_at` is the number of visits to each, if it is known: the only visit to a state is its latest, and the states
-        with few are read by one statement.
+        `n_at` is the number of visits to each, if it is known: the states with few are then read by one statement.
+        With `stored_sums` it does not come from the same tables as the visits, so that it may stand for them: the only
+        visit to a state is its latest.
         """
         read: dict[int, list[int]] = {}
         if n_at:
-            read = {set_id: [visit] for _, visit, set_id in nearest if n_at[set_id] == 1}
+            if stored_sums:
+                read = {set_id: [visit] for _, visit, set_id in nearest if n_at[set_id] == 1}
             few = [set_id for _, _, set_id in nearest if set_id not in read and n_at[set_id] <= limit]
             read |= self._merged.visits_at(few[:limit], task_filter) if len(few) > 1 else {}
         visits: list[Visit] = []
@@ -483,7 +491,8 @@ class Retriever:
             n_at: Counter[int] = Counter()
             for row in rows:
                 n_at[row.set_id] += row.n_steps
-            visits = self._visits_at(nearest, MAX_LISTED_NEIGHBORS, task_filter, n_at)
+            stored_sums = query.propensity_floor is None and not task_filter
+            visits = self._visits_at(nearest, MAX_LISTED_NEIGHBORS, task_filter, n_at, stored_sums=stored_sums)
             experiences = self._merged.experiences(view_id, [visit.visit for visit in visits])
         else:
             visits = self._nearest_visits(features, query.k, query.threshold, task_filter)
