@@ -5,7 +5,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from seasoned.core.cosine_index import CosineIndex, unit_rows
+from seasoned.core.similarity import CosineIndex, unit_rows
 from seasoned.errors import InputError
 
 

@@ -9,7 +9,7 @@ import pytest
 from chat_server import ChatServer
 
 from seasoned import errors
-from seasoned.core.cosine_index import CosineIndex
+from seasoned.core.similarity import CosineIndex
 from seasoned.llms.cache.vector_cache import CachedEmbedder
 from seasoned.llms.embeddings.batched_embedder import ScriptedEmbedder
 from seasoned.llms.embeddings.endpoint_embedder import EndpointEmbedder

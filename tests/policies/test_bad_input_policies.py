@@ -227,6 +227,7 @@ SETTINGS = [
     ("memory_actions", 0, "0", "True or False"),
     ("similarity", "cosine", "'cosine'", "'jaccard', 'rarity'"),
     ("estimation", "median", "'median'", "'means', 'process'"),
+    ("choices", "borda", "'borda'", "'comparisons', 'rewards'"),
     ("nats_per_step", 0.0, "0.0", "above 0"),
     ("nats_per_step", INF, "inf", "finite"),
     ("change_rate", 0.6, "0.6", "at most 0.5"),

@@ -51,23 +51,21 @@ def returns(client):
     return by_action
 
 
-def test_choice_changes_the_policy_as_in_the_library(client):
+def test_choices_change_the_policy_as_in_the_library(client):
     id_ = post_question(client)
-    learned = choose(client, id_, 1)
-    assert learned["before"]["mode"] == "base"
-    assert {one["action"]: one["prob"] for one in learned["before"]["actions"]} == pytest.approx(
-        dict.fromkeys(REPLIES, 1 / 3)
-    )
-    assert returns(client) == {REPLIES[0]: [-0.5], REPLIES[1]: [1.0], REPLIES[2]: [-0.5]}
-    with Memory.open(":memory:") as other:  # the same experience, added by hand
-        for text, reward in zip(REPLIES, (-0.5, 1.0, -0.5), strict=True):
-            other.add(Episode("support", [Step(MAIL, text, reward)]))
+    learned = [choose(client, id_, 1, author) for author in ("ann", "bob", "eve")]
+    before, after = learned[0]["before"], learned[-1]["after"]
+    assert before["mode"] == "base"
+    assert {one["action"]: one["prob"] for one in before["actions"]} == pytest.approx(dict.fromkeys(REPLIES, 1 / 3))
+    assert returns(client) == {REPLIES[0]: [-0.5] * 3, REPLIES[1]: [1.0] * 3, REPLIES[2]: [-0.5] * 3}
+    with Memory.open(":memory:") as other:  # the same choices in the library
+        for _ in learned:
+            other.feedback(feedback=Choice(REPLIES, 1), task="support", state=MAIL)
         expected = JitRL(other).decide(MAIL, dict.fromkeys(REPLIES, -math.log(3)))
-    after = learned["after"]
     assert after["mode"] == "memory"
     assert {one["action"]: one["prob"] for one in after["actions"]} == pytest.approx(expected.probs)
     assert {one["action"]: one["advantage"] for one in after["actions"]} == pytest.approx(expected.advantages)
-    assert [one["count"] for one in after["actions"]] == [1, 1, 1]
+    assert [one["count"] for one in after["actions"]] == [3, 3, 3]
     assert client.get(f"/v1/questions/{id_}").json()["policy"] == after
 
 
@@ -77,10 +75,9 @@ def test_probability_interval_is_the_policy_at_the_ends_of_the_advantage(client)
     )
     for author, chosen in (("ann", 1), ("bob", 1), ("eve", 0)):
         learned = choose(client, id_, chosen, author)
-    with Memory.open(":memory:") as other:  # the same experience, added by hand
+    with Memory.open(":memory:") as other:  # the same choices in the library
         for chosen in (1, 1, 0):
-            for n, text in enumerate(REPLIES):
-                other.add(Episode("support", [Step(MAIL, text, 1.0 if n == chosen else -0.5)]))
+            other.feedback(feedback=Choice(REPLIES, chosen), task="support", state=MAIL)
         policy = JitRL(other)
         decision = policy.decide(MAIL, dict(zip(REPLIES, (-0.4, -1.2, -4.0), strict=True)))
     base, worth = decision.base_probs, dict(decision.advantages)  # Q, less a constant
@@ -102,17 +99,18 @@ def test_evidence_counts_answers_not_their_steps(client):
     assert first["before"]["evidence"] == {"people": 0, "answers": 0, "played": 0}
     assert [one["interval"] for one in first["before"]["actions"]] == [None] * 3  # memory is not asked
     after = first["after"]
-    assert (after["n_steps"], after["evidence"]) == (3, {"people": 1, "answers": 1, "played": 0})
+    assert (after["n_steps"], after["evidence"]) == (1, {"people": 1, "answers": 1, "played": 0})
     assert after["thin"]
-    for author in ("bob", "eve"):
+    for author in ("bob", "eve", "dan", "sue"):
         after = choose(client, id_, 1, author)["after"]
-    assert (after["evidence"], after["thin"]) == ({"people": 3, "answers": 3, "played": 0}, False)
+    assert (after["n_steps"], after["evidence"]) == (5, {"people": 5, "answers": 5, "played": 0})
+    assert not after["thin"]  # five of five
     again = choose(client, post_question(client, prompt="And now?"), 0)["after"]  # who contradicts herself
-    assert again["evidence"] == {"people": 3, "answers": 4, "played": 0}
+    assert again["evidence"] == {"people": 5, "answers": 6, "played": 0}
     episode = {"id": f"{first['id']}-x", "task": "support", "steps": [{"state": MAIL, "action": REPLIES[1]}]}
     client.post("/v1/episodes", json=episode)
     evidence = client.get(f"/v1/questions/{id_}").json()["policy"]["evidence"]
-    assert evidence == {"people": 3, "answers": 4, "played": 1}
+    assert evidence == {"people": 5, "answers": 6, "played": 1}
 
 
 def test_contradicting_answers_are_thin_evidence(client):

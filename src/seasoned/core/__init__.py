@@ -2,7 +2,7 @@
 
 from seasoned.core.advantage import AdvantageEstimate, AdvantageEstimator
 from seasoned.core.change_point import LatestReturns, faded
-from seasoned.core.cosine_index import CosineIndex
+from seasoned.core.choice_model import ChoiceModel, UtilityEstimate
 from seasoned.core.costs import break_even, ratio_interval
 from seasoned.core.exploration import (
     UCB,
@@ -38,7 +38,7 @@ from seasoned.core.shrinkage import (
     scatter_variance,
     shared_values,
 )
-from seasoned.core.similarity import jaccard, multiset_jaccard
+from seasoned.core.similarity import CosineIndex, jaccard, multiset_jaccard
 from seasoned.core.statistics import (
     N_RECENT,
     Interval,
@@ -59,6 +59,7 @@ __all__ = [
     "AdvantageEstimator",
     "CandidateStats",
     "Cells",
+    "ChoiceModel",
     "ConfidenceBonus",
     "CosineIndex",
     "CountBonus",
@@ -70,6 +71,7 @@ __all__ = [
     "SimilarStates",
     "Sums",
     "Thompson",
+    "UtilityEstimate",
     "ValueGraph",
     "additive_values",
     "break_even",

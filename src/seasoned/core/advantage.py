@@ -30,6 +30,7 @@ Scale = Literal["none", "spread", "max_abs", "max"]
 Levels = Literal["shared", "own"]
 
 _INTERVAL = 0.95
+_DEVIATIONS = 1.959963984540054  # 95 % of a normal distribution
 _MANY_DEGREES = 200
 _NOT_ESTIMABLE = 1e-6
 
@@ -60,6 +61,19 @@ class AdvantageEstimate:
     scale: float
     kappa: float
     deviations: Floats | None = None
+
+    def shifted(self, shifts: Floats, deviations: Floats) -> AdvantageEstimate:
+        """Return the estimate with an independent one of other evidence added; the half widths add in squares.
+
+        Args:
+            shifts: shape (C,), in units of advantage.
+            deviations: shape (C,), their standard deviations.
+        """
+        total = self.advantages + shifts
+        centre = total - self.bonuses
+        half = np.hypot(np.where(np.isnan(self.low), 0.0, self.high - self.low) / 2.0, _DEVIATIONS * deviations)
+        own = None if self.deviations is None else np.hypot(self.deviations, deviations)
+        return dataclasses.replace(self, advantages=total, low=centre - half, high=centre + half, deviations=own)
 
     def discounted(self, shares: Floats) -> AdvantageEstimate:
         """Return the estimate with each advantage and its interval times a share in [0, 1]; bonuses do not change.

@@ -276,6 +276,10 @@ class Memory:
         `state_similarities` then compares the states with each other, and `recent` holds the mean and the spread of the
         latest 256 returns: of `current_task`, if 16 or more of them are.
 
+        With `compare_choices`, `choices` holds the choices of people and judges at the states, each as one observation.
+        Counts, sums and moments of returns are then those of a memory in which nobody had chosen: answers that are
+        stored for a choice alone are no steps, and a choice adds nothing to the return of an executed step.
+
         With `shown_steps`, `unshown` is the number of each action's steps that are not among them: steps that the model
         has read in its prompt stay in the sums, and add no weight to a shift. Steps that are not stored, or are no
         neighbours, are ignored.

@@ -97,9 +97,9 @@ class Advisor:
     Advantages are those of `JitRL` (arXiv 2601.18510) under a uniform prior: over the given candidates, or over the
     actions in the evidence. Past experience in the prompt is the idea of ICRL (arXiv 2505.00234); the form of the lines
     is ours. An action gets a line if it was taken at least `min_neighbors` times and the 95 % interval of its advantage
-    does not contain 0. Texts from memory are data: each is one JSON string with escaped line breaks, control characters
-    and template marks. The escapes keep the lines separate; they do not stop a model from believing a text. No model or
-    network call.
+    does not contain 0. Choices of people count as rewards here, since a line states a mean return. Texts from memory
+    are data: each is one JSON string with escaped line breaks, control characters and template marks. The escapes keep
+    the lines separate; they do not stop a model from believing a text. No model or network call.
 
     If an agent always takes the same action in a state, there is no other action to compare it with, and no advice:
     sample from the model at a temperature above 0.
@@ -141,12 +141,13 @@ class Advisor:
             raise InputError("exploration is set", "advice is about actions that were tried", "Let the model explore.")
         self._max_lines = check_whole("max_lines", max_lines, 1)
         self._max_chars = check_whole("max_chars", max_chars, 1)
-        self._policy = JitRL.preset(preset, memory, **{**overrides, "exploration": None})
+        self._name = JitRL.preset(preset, memory, **{**overrides, "exploration": None}).name
+        self._policy = JitRL.preset(preset, memory, **{**overrides, "exploration": None, "choices": "rewards"})
 
     @property
     def name(self) -> str:
         """The name stored as an episode's policy."""
-        return f"advice:{self._policy.name}"
+        return f"advice:{self._name}"
 
     def advise(
         self,

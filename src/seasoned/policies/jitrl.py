@@ -12,6 +12,7 @@ from seasoned.checks import check_instance, check_text
 from seasoned.core import (
     AdvantageEstimate,
     Cells,
+    ChoiceModel,
     LatestReturns,
     SimilarStates,
     Sums,
@@ -138,12 +139,11 @@ class JitRL:
         if not enough:
             needed = f"{settings.min_neighbors} {'is' if settings.min_neighbors == 1 else 'are'} needed"
             reason = (
-                f"{counted(evidence.n_steps, 'stored step')} among the neighbours (similarity at least "
+                f"{_steps_note(evidence)} among the neighbours (similarity at least "
                 f"{settings.threshold_at(step):g}{_shown_note(evidence)}), {needed}"
             )
             if weightless and evidence.n_steps >= settings.min_neighbors:
-                steps = counted(evidence.n_steps, "stored step")
-                reason = f"the {steps} among the neighbours have no weight{_shown_note(evidence)}"
+                reason = f"the {_steps_note(evidence)} among the neighbours have no weight{_shown_note(evidence)}"
             return self._abstained(state, checked, evidence, rng, reason, recorded)
         actions, base = (*checked.logits, *added), self._base_logits(checked, len(added))
         estimate = self.estimate(actions, np.exp(base), evidence, rng)
@@ -151,8 +151,7 @@ class JitRL:
             note = _shown_note(evidence) or _incomparable_note(_counts(actions, evidence), estimate)
             estimate = _clear_only(estimate)
             if checked.logits and not added and not estimate.advantages.any():
-                steps = counted(evidence.n_steps, "stored step")
-                reason = f"no advantage among {steps} is clear: every 95 % interval contains 0"
+                reason = f"no advantage among {_steps_note(evidence)} is clear: every 95 % interval contains 0"
                 return self._abstained(state, checked, evidence, rng, reason + note, recorded)
         return self._modulated(state, actions, base, added, evidence, estimate, rng, recorded)
 
@@ -182,6 +181,7 @@ class JitRL:
                 propensity_floor=settings.propensity_floor,
                 similarity=settings.similarity,
                 current_task=task,
+                compare_choices=settings.compares_choices,
             )
             return self.memory.evidence(query)
 
@@ -197,12 +197,13 @@ class JitRL:
         if settings.beta == 0.0 or not settings.memory_actions:
             return ()
         above = settings.memory_return_above
+        in_choices = {row for choice in evidence.choices for row in choice.options}
         remembered = [
             action
-            for action, weight, total, unshown in zip(
-                evidence.actions, evidence.weights, evidence.totals, _unshown(evidence), strict=True
+            for row, (action, weight, total, unshown) in enumerate(
+                zip(evidence.actions, evidence.weights, evidence.totals, _unshown(evidence), strict=True)
             )
-            if unshown > 0.0 and (above is None or (weight > 0.0 and total / weight > above))
+            if (unshown > 0.0 or row in in_choices) and (above is None or (weight > 0.0 and total / weight > above))
         ]
         return checked.added(remembered)
 
@@ -219,14 +220,21 @@ class JitRL:
     def estimate(
         self, actions: tuple[str, ...], base_probs: Floats, evidence: Evidence, rng: np.random.Generator
     ) -> AdvantageEstimate:
-        """Return the advantages of these actions under these settings; see `AdvantageEstimator`."""
+        """Return the advantages of these actions under these settings; see `AdvantageEstimator` and `ChoiceModel`."""
+        rows = _rows(actions, evidence)
+        estimate = self._reward_estimate(rows, base_probs, evidence, rng)
+        return self._with_choices(estimate, rows, base_probs, evidence) if evidence.choices else estimate
+
+    def _reward_estimate(
+        self, rows: Ints, base_probs: Floats, evidence: Evidence, rng: np.random.Generator
+    ) -> AdvantageEstimate:
+        """Return the advantages by the returns alone."""
         sums = evidence.by_state
         cells = (
             None
             if sums is None
             else Cells(sums.states, sums.actions, sums.counts, sums.weights, sums.totals, sums.squares, sums.shares)
         )
-        rows = _rows(actions, evidence)
         if self.settings.estimation == "process":
             estimate = self._process_estimate(cells, rows, base_probs, evidence)
         else:
@@ -240,8 +248,32 @@ class JitRL:
         if evidence.unshown is None:
             return estimate
         # The process gives an untried action a value too, from all steps together.
-        elsewhere = 1.0 - evidence.n_shown / evidence.n_steps if self.settings.estimation == "process" else 1.0
-        return estimate.discounted(np.append(_unshown(evidence) / evidence.counts, elsewhere)[rows])
+        elsewhere = 1.0 - _shown_share(evidence) if self.settings.estimation == "process" else 1.0
+        shares = np.divide(
+            _unshown(evidence), evidence.counts, out=np.ones(len(evidence.counts)), where=evidence.counts > 0
+        )
+        return estimate.discounted(np.append(shares, elsewhere)[rows])
+
+    def _with_choices(
+        self, estimate: AdvantageEstimate, rows: Ints, base_probs: Floats, evidence: Evidence
+    ) -> AdvantageEstimate:
+        """Return the estimate with the utilities of choices over beta, so that `beta * A` holds them in nats.
+
+        Evidence by `means` has no similarity between states: all neighbours are then one state, as for their returns.
+        """
+        beta = self.settings.beta_after(evidence.n_episodes)
+        if beta == 0.0:
+            return estimate
+        choices, to_query, to_each_other = evidence.choices, evidence.similarities, evidence.state_similarities
+        if to_query is None or to_each_other is None:
+            choices = tuple(choice._replace(state=0) for choice in choices)
+            to_query, to_each_other = np.ones(1), np.ones((1, 1))
+        found = ChoiceModel().estimate(choices, to_query, to_each_other, rows=rows, base_probs=base_probs)
+        if found is None:
+            return estimate
+        if not evidence.weights.any():  # choices alone: returns say nothing, not even how little
+            estimate = dataclasses.replace(estimate, low=np.full(len(rows), np.nan), high=np.full(len(rows), np.nan))
+        return estimate.shifted(found.beta / beta * found.advantages, found.beta / beta * found.deviations)
 
     def _process_estimate(
         self, cells: Cells | None, rows: Ints, base_probs: Floats, evidence: Evidence
@@ -270,8 +302,9 @@ class JitRL:
             limits.append(settings.max_kl_nats)
         sums, similarities = evidence.by_state, evidence.similarities
         if settings.nats_per_step is not None and sums is not None and similarities is not None:
-            shown = evidence.n_shown / evidence.n_steps if evidence.n_steps else 0.0
-            limits.append(settings.nats_per_step * (1.0 - shown) * float(sums.weights @ similarities[sums.states]))
+            steps = (1.0 - _shown_share(evidence)) * float(sums.weights @ similarities[sums.states])
+            choices = sum(min(1.0, choice.weight) * similarities[choice.state] for choice in evidence.choices)
+            limits.append(settings.nats_per_step * (steps + choices))
         return min(limits, default=None)
 
     def _abstained(
@@ -286,9 +319,7 @@ class JitRL:
         """Return a decision by the model's own policy, with the counts and values in the evidence."""
         actions = tuple(checked.logits)
         rows = _rows(actions, evidence)
-        counts, weights, totals = (
-            np.append(column, 0.0)[rows] for column in (evidence.counts, evidence.weights, evidence.totals)
-        )
+        weights, totals = (np.append(column, 0.0)[rows] for column in (evidence.weights, evidence.totals))
         known = zip(actions, weights.tolist(), totals.tolist(), strict=True)
         return base_decision(
             state,
@@ -296,7 +327,7 @@ class JitRL:
             rng=rng,
             selection=self.settings.selection,
             reason=reason,
-            counts={action: int(n) for action, n in zip(actions, counts, strict=True)},
+            counts=_observations(actions, evidence),
             values={action: total / weight if weight > 0 else None for action, weight, total in known},
             beta=self.settings.beta,
             **recorded,
@@ -328,9 +359,10 @@ class JitRL:
             return dict(zip(actions, values.tolist(), strict=True))
 
         counts = _counts(actions, evidence)
-        tried = int((counts > 0).sum())
+        observations = _observations(actions, evidence)
+        tried = sum(n > 0 for n in observations.values())
         reason = (
-            f"{counted(evidence.n_steps, 'stored step')} at {counted(evidence.n_states, 'similar state')} cover "
+            f"{_steps_note(evidence)} at {counted(evidence.n_states, 'similar state')} cover "
             f"{tried} of {len(actions)} candidates{_shown_note(evidence) or _incomparable_note(counts, estimate)}"
         )
         if evidence.n_unlogged:
@@ -346,7 +378,7 @@ class JitRL:
             logprobs=by_action(base),
             advantages=by_action(estimate.advantages),
             values={a: None if np.isnan(q) else q for a, q in by_action(estimate.values).items()},
-            counts={a: int(n) for a, n in by_action(counts).items()},
+            counts=observations,
             baseline=estimate.baseline,
             beta=beta,
             scale=estimate.scale,
@@ -371,6 +403,27 @@ def _rows(actions: tuple[str, ...], evidence: Evidence) -> Ints:
 def _counts(actions: tuple[str, ...], evidence: Evidence) -> Floats:
     """Return the number of the neighbours' steps that took each candidate."""
     return np.append(evidence.counts, 0.0)[_rows(actions, evidence)]
+
+
+def _observations(actions: tuple[str, ...], evidence: Evidence) -> dict[str, int]:
+    """Return the number of steps that took each candidate and of choices that it was an option of."""
+    counts = np.append(evidence.counts, 0.0)
+    shown = [row for choice in evidence.choices for row in choice.options]
+    np.add.at(counts, np.array(shown, dtype=np.int64), 1.0)
+    return {action: int(n) for action, n in zip(actions, counts[_rows(actions, evidence)].tolist(), strict=True)}
+
+
+def _steps_note(evidence: Evidence) -> str:
+    """Return the numbers of stored steps and of choices in words."""
+    n_choices = len(evidence.choices)
+    steps = counted(evidence.n_steps - n_choices, "stored step")
+    return f"{steps} and {counted(n_choices, 'choice')}" if n_choices else steps
+
+
+def _shown_share(evidence: Evidence) -> float:
+    """Return the share of the steps that are in the model's prompt."""
+    n_steps = float(evidence.counts.sum())
+    return evidence.n_shown / n_steps if n_steps else 0.0
 
 
 def _unshown(evidence: Evidence) -> Floats:

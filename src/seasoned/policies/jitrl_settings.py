@@ -20,6 +20,7 @@ ActionSelection = Literal["sample", "argmax"]
 PriorScale = Literal["logprobs", "probabilities"]
 MemoryBase = Literal["mass", "zero"]
 Estimation = Literal["means", "process"]
+ChoiceUse = Literal["comparisons", "rewards"]
 
 _THRESHOLD_STEPS = 20
 _BETA_EPISODES = 50
@@ -48,6 +49,7 @@ _CHOICES = {
     "memory_base": MemoryBase,
     "similarity": Similarity,
     "estimation": Estimation,
+    "choices": ChoiceUse,
 }
 
 
@@ -98,10 +100,15 @@ class JitRLSettings:
             its default shares of level and noise. It needs `similarity="rarity"`, and refuses every setting that is of
             `means` alone.
         nats_per_step: a decision spends at most so many nats of KL for each stored step at the neighbours, a step
-            counting by the similarity of its state: beta is lowered to meet it. None: no such cap.
+            counting by the similarity of its state, and a choice like a step: beta is lowered to meet it. None: no such
+            cap.
         change_rate: of `process`: the prior probability that a state changes between two of its steps, in [0, 0.5]; a
             step counts with the probability that its state has not changed since (`seasoned.core.faded`), except with
             a `decay` or a `backup`. 0: never.
+        choices: `comparisons`: a choice of people or judges among N options is one observation of their utilities
+            (`seasoned.core.ChoiceModel`), in nats, which are added to the logits beside `beta * A`; its N - 1 other
+            answers are no steps. `rewards`: each of the N answers is a stored step with a reward, as in search and in
+            prompts; so too with `unit="steps"`, `backup` or `propensity_floor`.
 
     Raises:
         InputError: a value breaks its rule.
@@ -138,6 +145,7 @@ class JitRLSettings:
     estimation: Estimation = "process"
     nats_per_step: float | None = 1.0
     change_rate: float = 0.002
+    choices: ChoiceUse = "comparisons"
 
     def __post_init__(self) -> None:
         check_whole("k", self.k, 1)
@@ -212,6 +220,12 @@ class JitRLSettings:
     def process(self) -> ProcessEstimator:
         """The estimator of `estimation="process"`."""
         return ProcessEstimator()
+
+    @property
+    def compares_choices(self) -> bool:
+        """Whether a choice counts as one comparison, not as rewards of steps."""
+        plain = self.unit == "states" and self.backup is None and self.propensity_floor is None
+        return self.choices == "comparisons" and plain
 
     def threshold_at(self, step: int) -> float:
         """Return the smallest similarity of a neighbour at this step of an episode."""

@@ -33,7 +33,9 @@ _MEANS = JitRLSettings(
 )
 
 # What the sources have in common: the nearest steps, and nothing of ours.
-_PUBLISHED = dataclasses.replace(_MEANS, unit="steps", baseline="neighbors", scale="none", kappa=0.0, beta=1.0)
+_PUBLISHED = dataclasses.replace(
+    _MEANS, unit="steps", baseline="neighbors", scale="none", kappa=0.0, beta=1.0, choices="rewards"
+)
 
 _PAPER = dataclasses.replace(_PUBLISHED, scale="max_abs", min_neighbors=1, memory_base="zero")
 

@@ -67,7 +67,7 @@ class ShuffledReturns:
                 "Compare with similarity_power=0, decay=1 and propensity_floor=None.",
             )
         gamma = self._memory.gamma if query.gamma is None else query.gamma
-        real = self._memory.evidence(dataclasses.replace(query, gamma=gamma, backup=None))
+        real = self._memory.evidence(dataclasses.replace(query, gamma=gamma, backup=None, compare_choices=False))
         number_of, found = self._steps_at(query, gamma, real.n_steps)
         self._shuffle(gamma, [step for _, step in found])
         row_of = {normalize_action(action): row for row, action in enumerate(real.actions)}

@@ -10,6 +10,7 @@ import numpy as np
 from seasoned.core import modulate
 from seasoned.errors import InputError
 from seasoned.memory import Memory
+from seasoned.memory.retrieval.retriever import MAX_LISTED_NEIGHBORS
 from seasoned.memory.values.derived_ids import feedback_of_answer
 from seasoned.types import Choice, Decision, Edit, Feedback, OwnAnswer, normalize_action
 
@@ -25,9 +26,9 @@ def policy_to_json(decision: Decision, memory: Memory) -> dict[str, Any]:
     """Return a decision over candidates as JSON.
 
     Of each action: `base` and `prob`, the probability without and with memory; `advantage` in reward units; `count` of
-    the stored steps with it; `interval`, the 95 % interval of `prob`, None without a comparison. Spellings with one
-    `key` are the same action. `evidence` counts the people, their answers and the played steps; one answer makes
-    several stored steps. It is None if the decision lists only some of its steps. `thin`: there is little evidence, or
+    the stored steps with it and of the choices among which it was; `interval`, the 95 % interval of `prob`, None
+    without a comparison. Spellings with one `key` are the same action. `evidence` counts the people, their answers and
+    the played steps. It is None if the decision lists only some of its steps. `thin`: there is little evidence, or
     every interval contains the probability without memory.
     """
     evidence = _evidence(decision, memory)
@@ -85,7 +86,7 @@ def _intervals(decision: Decision) -> Mapping[str, tuple[float, float]]:
 
 def _evidence(decision: Decision, memory: Memory) -> dict[str, int] | None:
     """Count people, their answers and played steps; None if the decision does not list all steps."""
-    if decision.n_steps > len(decision.neighbors):
+    if decision.n_steps > len(decision.neighbors) or len(decision.neighbors) >= MAX_LISTED_NEIGHBORS:
         return None
     episode_ids = [near.experience.episode_id for near in decision.neighbors]
     feedback_ids = {feedback_of_answer(episode_id) for episode_id in episode_ids}

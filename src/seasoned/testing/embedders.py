@@ -49,7 +49,7 @@ def check_embedder(embedder: Embedder) -> None:
         bool((np.abs(lengths - 1.0) <= _ROUNDING).all()),
         f"{subject}: vectors of length {excerpt(lengths.tolist())}",
         "a vector is finite and of length 1",
-        "Scale it: seasoned.core.cosine_index.unit_rows.",
+        "Scale it: seasoned.core.similarity.unit_rows.",
     )
     require(
         bool((rows[0] == rows[2]).all()), subject, "equal texts have equal vectors", "Embed each distinct text once."

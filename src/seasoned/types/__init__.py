@@ -1,7 +1,16 @@
 """The value types: steps and episodes, feedback and notes, evidence and recalled moments, priors and decisions."""
 
 from seasoned.types.decision import Decision, DecisionMode, Prior
-from seasoned.types.evidence import Backup, Evidence, Floats, Ints, LatestSteps, RecentReturns, StateSums
+from seasoned.types.evidence import (
+    Backup,
+    Evidence,
+    Floats,
+    Ints,
+    LatestSteps,
+    ObservedChoice,
+    RecentReturns,
+    StateSums,
+)
 from seasoned.types.experience import (
     ALTERNATIVE,
     Ending,
@@ -88,6 +97,7 @@ __all__ = [
     "LatestSteps",
     "Neighbor",
     "Note",
+    "ObservedChoice",
     "Outcome",
     "OwnAnswer",
     "Prior",

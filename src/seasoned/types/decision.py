@@ -72,7 +72,7 @@ class Decision:
         advantages: the shift per unit of beta; 0 for actions without evidence.
         values: mean return per action, in reward units; None without evidence.
         intervals: 95 % interval of each advantage, without exploration; None without evidence.
-        counts: stored steps per action among the neighbours.
+        counts: per action, the stored steps among the neighbours that took it, and the choices among which it was.
         baseline: V, in reward units; None when there is no evidence.
         beta: nats per unit of advantage.
         scale: the divisor of the raw advantages, in reward units.

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from typing import NamedTuple
 
 import numpy as np
 import numpy.typing as npt
@@ -10,7 +11,7 @@ import numpy.typing as npt
 from seasoned.checks import check_number
 from seasoned.types.experience import Neighbor
 
-__all__ = ["Backup", "Evidence", "Floats", "Ints", "LatestSteps", "RecentReturns", "StateSums"]
+__all__ = ["Backup", "Evidence", "Floats", "Ints", "LatestSteps", "ObservedChoice", "RecentReturns", "StateSums"]
 
 Floats = npt.NDArray[np.float64]
 Ints = npt.NDArray[np.int64]
@@ -62,6 +63,22 @@ class StateSums:
     shares: Floats | None = None
 
 
+class ObservedChoice(NamedTuple):
+    """One choice among several options at a similar state: one observation, whatever the number of options.
+
+    Args:
+        state: the number of the distinct state, from 0 (the most similar) on.
+        options: two or more rows of `Evidence.actions`.
+        chosen: one of them.
+        weight: the feedback's weight, times the weight of a step at that state and of that age.
+    """
+
+    state: int
+    options: tuple[int, ...]
+    chosen: int
+    weight: float
+
+
 @dataclass(frozen=True, slots=True)
 class RecentReturns:
     """The returns of the latest stored steps, robust against a few extreme ones.
@@ -98,7 +115,7 @@ class Evidence:
 
     Args:
         actions: A action texts, in their first spelling, distinct after normalisation.
-        counts: shape (A,), stored steps per action.
+        counts: shape (A,), stored steps per action; 0 for an action that is only in `choices`.
         weights: shape (A,), their summed weights (similarity and recency); equals `counts` when unweighted. With
             a floor of propensities, effective numbers of steps.
         totals: shape (A,), weighted sums of returns, in reward units.
@@ -117,6 +134,7 @@ class Evidence:
         recent: the returns of the latest steps; None unless asked for `similarity="rarity"`.
         latest: the latest steps at the nearest states that have four steps or more; None unless asked for
             `similarity="rarity"`, and where steps have weights or their values come through the graph.
+        choices: the choices at the neighbours, if asked for; steps and returns then leave them out.
 
     Example:
         >>> from seasoned import Episode, EvidenceQuery, Memory, Step
@@ -144,11 +162,12 @@ class Evidence:
     state_similarities: Floats | None = None
     recent: RecentReturns | None = None
     latest: LatestSteps | None = None
+    choices: tuple[ObservedChoice, ...] = ()
 
     @property
     def n_steps(self) -> int:
-        """The number of stored steps in the evidence."""
-        return int(self.counts.sum())
+        """The number of stored steps in the evidence; each of the `choices` counts as one."""
+        return int(self.counts.sum()) + len(self.choices)
 
     @property
     def n_shown(self) -> int:

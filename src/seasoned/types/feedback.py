@@ -153,6 +153,8 @@ class Score(Feedback):
 class Choice(Feedback):
     """The best of several answers: the chosen one has reward +1, each of the N - 1 others -1 / (N - 1).
 
+    The rewards are for search and prompts. A decision counts a choice as one comparison (`seasoned.core.ChoiceModel`).
+
     Args:
         candidates: the shown answers, 2 to 64 (`MAX_CANDIDATES`), distinct after normalisation.
         chosen: the index of the best.

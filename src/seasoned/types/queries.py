@@ -112,6 +112,8 @@ class EvidenceQuery:
         similarity: `"jaccard"`, the share of common features, or `"rarity"`, the cosine of feature sets in which a rare
             feature weighs more (`Memory.evidence`); the latter with `unit="states"`.
         current_task: the task being played: `recent` returns are those of its steps, if it has enough.
+        compare_choices: the evidence holds choices as such instead of as rewards of steps; with `unit="states"`, and
+            neither `backup` nor `propensity_floor`.
 
     Raises:
         InputError: a value breaks its rule.
@@ -135,6 +137,7 @@ class EvidenceQuery:
     shown_steps: Collection[tuple[str, int]] = ()
     similarity: Similarity = "jaccard"
     current_task: str | None = None
+    compare_choices: bool = False
 
     def __post_init__(self) -> None:
         check_text("state", self.state)
@@ -148,6 +151,15 @@ class EvidenceQuery:
                 "similarity = 'rarity', unit = 'steps'",
                 "similarity by rarity is of distinct states",
                 "Use unit='states'.",
+            )
+        check_flag("compare_choices", self.compare_choices)
+        sums_plainly = self.unit == "states" and self.backup is None and self.propensity_floor is None
+        if self.compare_choices and not sums_plainly:
+            raise InputError(
+                f"compare_choices = True, unit = {self.unit!r}, backup = {self.backup}, "
+                f"propensity_floor = {self.propensity_floor}",
+                "choices are told from rewards only in the plain sums by distinct state",
+                "Use unit='states', backup=None and propensity_floor=None.",
             )
         k, threshold = check_nearest(self.k, self.threshold)
         if self.backup is not None:

@@ -11,7 +11,7 @@ import numpy as np
 import numpy.typing as npt
 
 from seasoned.checks import check_instance, check_texts, check_whole
-from seasoned.core.cosine_index import unit_rows
+from seasoned.core.similarity import unit_rows
 from seasoned.errors import InputError, ModelAnswerError
 from seasoned.protocols import Usage
 

@@ -91,9 +91,9 @@ class MergedReader(Reader):
         """Return the first spelling of each action."""
         return super().action_texts(key_ids) | self.over.action_texts(key_ids)
 
-    def spread(self, view_id: int) -> float:
-        """Return the robust spread of the mean returns of all (distinct state, action) pairs, in reward units."""
-        return self.over.spread(view_id)  # the shadow store has a copy of the whole distribution
+    def mean_counts(self, view_id: int) -> dict[float, int]:
+        """Return how many (distinct state, action) pairs have each mean return."""
+        return self.over.mean_counts(view_id)  # the shadow store has a copy of the whole distribution
 
     def recent_returns(self, view_id: int, limit: int, task_filter: TaskFilter) -> list[RecentReturn]:
         """Return the returns of the latest live steps outside of the excluded task, latest first, with their tasks."""

@@ -57,11 +57,15 @@ def weigh_row(row: EvidenceRow, factor: float) -> EvidenceRow:
 
 
 def sum_rows(rows: Sequence[EvidenceRow], ranked: Sequence[int]) -> ActionSums:
-    """Return rows added up by action and by distinct state. `ranked` are set ids, the most similar first."""
+    """Return rows added up by action and by distinct state; a row with a negative number of steps takes some out.
+
+    `ranked` are set ids, the most similar first.
+    """
     cell_of: dict[tuple[int, int], int] = {}
     cells = [cell_of.setdefault((row.set_id, row.key_id), len(cell_of)) for row in rows]
     by_cell = np.zeros((len(cell_of), 4))
     np.add.at(by_cell, cells, np.array([row[2:6] for row in rows], dtype=np.float64).reshape(-1, 4))
+    by_cell[by_cell[:, 0] <= 0.0] = 0.0  # no rounding errors where all steps were taken out
     index_of: dict[int, int] = {}
     actions = np.array([index_of.setdefault(key_id, len(index_of)) for _, key_id in cell_of], dtype=np.int64)
     by_action = np.zeros((len(index_of), 4))

@@ -25,6 +25,8 @@ These caches follow, each with a cursor:
 
 - `Retriever` (`retrieval/retriever.py`): the index of states, views and spreads.
 - `GraphCache` (`retrieval/graph_cache.py`): value graphs.
+- `ChoiceReader` (`retrieval/choice_reader.py`): the steps that choices may reach. It adds those of the events above
+  `_last_event`, and reads the events themselves anew for each query.
 - `EpisodeIds` (`reading/episode_ids.py`): episodes by id.
 - `RecallEngine` (`recall/engine.py`): tasks, notes, impressions and medians.
 

@@ -397,12 +397,17 @@ class Reader:
 
     def spread(self, view_id: int) -> float:
         """Return the robust spread of the mean returns of all (distinct state, action) pairs, in reward units."""
+        counts = self.mean_counts(view_id)
+        return robust_spread(list(counts), list(counts.values()))
+
+    def mean_counts(self, view_id: int) -> dict[float, int]:
+        """Return how many (distinct state, action) pairs have each mean return, rounded as `histogram_bin` does."""
         rows = self._decoded(
             _Mean, "SELECT mean, count FROM distribution WHERE namespace_id = ? AND view_id = ?", self._ns, view_id
         )
         if any(row.n_cells < 1 for row in rows):
             raise damaged(self._store.path, "a count below 1 in the distribution of returns")
-        return robust_spread([row.mean for row in rows], [row.n_cells for row in rows])
+        return {row.mean: row.n_cells for row in rows}
 
     def recent_returns(self, view_id: int, limit: int, task_filter: TaskFilter) -> list[RecentReturn]:
         """Return the returns of the latest live steps outside of the excluded task, latest first, with their tasks."""

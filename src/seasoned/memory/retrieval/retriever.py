@@ -3,14 +3,14 @@
 from __future__ import annotations
 
 import contextlib
-from collections import Counter
+from collections import Counter, defaultdict
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from typing import NamedTuple
 
 import numpy as np
 
 from seasoned.checks import check_text
-from seasoned.core import N_RECENT, check_gamma, recent_moments, robust_moments
+from seasoned.core import N_RECENT, check_gamma, recent_moments, robust_moments, robust_spread
 from seasoned.errors import InputError, ReadOnlyStoreError
 from seasoned.memory.index.jaccard import JaccardIndex
 from seasoned.memory.index.kernel import Match
@@ -21,6 +21,13 @@ from seasoned.memory.reading.evidence_sums import effective_sums, propensity_row
 from seasoned.memory.reading.follower import Change, CommitCursor, CommitFollower
 from seasoned.memory.reading.reader import Reader, check_same_encoder
 from seasoned.memory.reading.rows import EvidenceRow, RecentReturn
+from seasoned.memory.retrieval.choice_reader import (
+    ChoiceEffect,
+    ChoiceReader,
+    ChoicesAtStates,
+    observed_choices,
+    without_choices,
+)
 from seasoned.memory.retrieval.graph_cache import GraphCache, check_backup, revalued
 from seasoned.memory.stores.base import Store, Version
 from seasoned.memory.stores.sqlite_schema import STEP_BITS
@@ -29,6 +36,7 @@ from seasoned.memory.values.ranking import latest_first, rank_key
 from seasoned.memory.values.task_filter import TaskFilter
 from seasoned.memory.values.text_limits import check_size
 from seasoned.memory.writing.episode_writer import Writer
+from seasoned.memory.writing.evidence_views import histogram_bin
 from seasoned.protocols import StateEncoder
 from seasoned.types import Evidence, EvidenceQuery, Experience, LatestSteps, Neighbor, RecentReturns
 from seasoned.types.queries import Similarity, check_nearest, check_similarity
@@ -39,9 +47,10 @@ MAX_LISTED_NEIGHBORS = 50
 _ENOUGH_NEAR = 8
 _N_LATEST = 256
 _FEWEST_TO_CHANGE = 4
+_MOST_READ_RECENT = 16 * N_RECENT  # where many of the latest steps are there for choices alone
 
-_RecentKey = tuple[int, TaskFilter]
-"""A view and the excluded task."""
+_RecentKey = tuple[int, TaskFilter, bool]
+"""A view, the excluded task, and whether choices are left out."""
 
 Ranked = list[tuple[int, float]]
 """(set id, similarity), best first."""
@@ -103,6 +112,8 @@ class Retriever:
         self._spreads: dict[int, float] = {}
         self._recent: dict[_RecentKey, list[RecentReturn]] = {}
         self._moments: dict[tuple[_RecentKey, str | None], RecentReturns] = {}
+        self._spreads_without_choices: dict[int, float] = {}
+        self._choices = ChoiceReader(store, namespace_id, self.follower)
         self._graphs = GraphCache(store, namespace_id, self.follower)
         self._overlay = Overlay(store, namespace_id, encoder)
         self._overlay_revision = 0
@@ -199,6 +210,7 @@ class Retriever:
 
     def _clear_moments(self) -> None:
         self._spreads.clear()
+        self._spreads_without_choices.clear()
         self._recent.clear()
         self._moments.clear()
 
@@ -208,16 +220,45 @@ class Retriever:
             self._spreads[view_id] = self._merged.spread(view_id)
         return self._spreads[view_id]
 
+    def _spread_without_choices(self, query: EvidenceQuery, view_id: int, gamma: float) -> float:
+        """Return the spread without what choices contribute to mean returns; read once per commit, of all choices."""
+        if view_id in self._spreads_without_choices:
+            return self._spreads_without_choices[view_id]
+        corrections: defaultdict[tuple[int, int], list[EvidenceRow]] = defaultdict(list)
+        for row in self._choices.at(self._choices.set_ids, view_id, gamma, TaskFilter(None)).corrections:
+            corrections[row.set_id, row.key_id].append(row)
+        if corrections:
+            counts = Counter(self._merged.mean_counts(view_id))
+            for row in self._merged.evidence(view_id, sorted({set_id for set_id, _ in corrections})):
+                own = corrections.get((row.set_id, row.key_id))
+                if own:
+                    counts[histogram_bin(row.total / row.weight)] -= 1
+                    fades = [query.decay ** (row.ordinal - one.ordinal) for one in own]
+                    if row.n_steps + sum(one.n_steps for one in own) > 0:
+                        total = row.total + sum(fade * one.total for fade, one in zip(fades, own, strict=True))
+                        weight = row.weight + sum(fade * one.weight for fade, one in zip(fades, own, strict=True))
+                        counts[histogram_bin(total / weight)] += 1
+            left = {mean: count for mean, count in counts.items() if count > 0}
+            self._spreads_without_choices[view_id] = robust_spread(list(left), list(left.values()))
+        else:
+            self._spreads_without_choices[view_id] = self.spread(view_id)
+        return self._spreads_without_choices[view_id]
+
     def _recent_returns(
-        self, view_id: int, task: str | None, task_filter: TaskFilter, listed: Iterable[Experience]
+        self, query: EvidenceQuery, view_id: int, gamma: float, task_filter: TaskFilter, listed: Iterable[RecentReturn]
     ) -> RecentReturns:
         """Return the moments of the latest returns: of the task, if it has enough among them; read once per commit.
 
         If it has not, those of the task's steps among the listed neighbours count, unless they are few or all equal.
         """
-        key = view_id, task_filter
+        key = view_id, task_filter, query.compare_choices
         if key not in self._recent:
-            self._recent[key] = self._merged.recent_returns(view_id, N_RECENT, task_filter)
+            self._recent[key] = (
+                self._recent_without_choices(view_id, gamma, task_filter)
+                if query.compare_choices
+                else self._merged.recent_returns(view_id, N_RECENT, task_filter)
+            )
+        task = query.current_task
         if (key, task) not in self._moments:
             latest = [(step.task, step.return_) for step in self._recent[key]]
             self._moments[key, task] = RecentReturns(*recent_moments(latest, task))
@@ -236,6 +277,7 @@ class Retriever:
         ranked: Sequence[int],
         keys: Sequence[int],
         left_out: TaskFilter,
+        effects: Mapping[int, ChoiceEffect],
     ) -> LatestSteps:
         """Return the latest steps at the nearest of the states that were visited often enough to have changed."""
         n_at: Counter[int] = Counter()
@@ -252,12 +294,27 @@ class Retriever:
         found = self._merged.latest_steps(view_id, often, "key_id", task_filter=left_out, most=_N_LATEST)
         rank_of = {set_id: rank for rank, set_id in enumerate(ranked)}
         row_of = {key_id: row for row, key_id in enumerate(keys)}
-        steps = [(rank_of[set_id], step) for set_id, of_set in found.items() for step in reversed(of_set)]
+        steps = [
+            (rank_of[set_id], step)
+            for set_id, of_set in found.items()
+            for step in without_choices(reversed(of_set), effects)
+        ]
         return LatestSteps(
             np.array([rank for rank, _ in steps], dtype=np.int64),
             np.array([row_of[step.key] for _, step in steps], dtype=np.int64),
             np.array([step.return_ for _, step in steps], dtype=np.float64),
         )
+
+    def _recent_without_choices(self, view_id: int, gamma: float, task_filter: TaskFilter) -> list[RecentReturn]:
+        """Return the latest returns without what choices contribute to them; more steps are read for those left out."""
+        limit = N_RECENT
+        while True:
+            steps = self._merged.recent_returns(view_id, limit, task_filter)
+            effects = self._choices.effects([step.visit for step in steps], gamma)
+            rest = list(without_choices(steps, effects))
+            if len(rest) >= N_RECENT or len(steps) < limit or limit >= _MOST_READ_RECENT:
+                return rest[:N_RECENT]
+            limit *= 4
 
     # ------------------------------------------------------------------------------------------ neighbours
 
@@ -416,6 +473,11 @@ class Retriever:
             now = self._merged.last_ordinal()
             found = self._gather(query, view_id, features, task_filter, now)
             rows, squared_weights = found.rows, found.squared_weights
+            chosen = ChoicesAtStates([], [], {})
+            if query.compare_choices:
+                self._choices.catch_up()
+                chosen = self._choices.at(found.sets, view_id, gamma, task_filter)
+                rows = rows + chosen.corrections
             if query.similarity_power or query.decay < 1.0:
                 factors = [
                     found.sets[row.set_id] ** query.similarity_power * query.decay ** (now - row.ordinal)
@@ -431,7 +493,10 @@ class Retriever:
                 summed = sum_rows(rows, ranked)
             else:
                 summed = effective_sums(rows, squared_weights, ranked)
-            n_shown = self._count_shown(query, found, task_filter)
+            shown = self._shown(query, found, task_filter)
+            answers = {visit for visit, effect in chosen.effects.items() if effect.is_answer}
+            n_shown = Counter(key_id for visit, key_id in shown.items() if visit not in answers)
+            choices = [choice for choice in chosen.choices if shown.keys().isdisjoint(choice.visits)]
             texts = self._merged.action_texts(summed.keys)
             if len(texts) < len(summed.keys):
                 raise damaged(self._store.path, f"{len(summed.keys) - len(texts)} actions without a text")
@@ -439,14 +504,20 @@ class Retriever:
                 Neighbor(found.experiences[visit.visit][0], visit.similarity)
                 for visit in found.visits[:MAX_LISTED_NEIGHBORS]
             )
-            spread = self.spread(view_id)
             by_rarity = query.similarity == "rarity"
+            # The process has its unit from the recent returns, and the spread less all choices takes longer to read.
+            compared = query.compare_choices and not by_rarity
+            spread = self._spread_without_choices(query, view_id, gamma) if compared else self.spread(view_id)
             state_similarities = self._rarity.similarities(self._layers(), ranked) if by_rarity else None
-            listed = (step for step, _ in found.experiences.values())
-            recent = self._recent_returns(view_id, query.current_task, task_filter, listed) if by_rarity else None
+            steps = (RecentReturn(visit, step.return_, step.task) for visit, (step, _) in found.experiences.items())
+            listed = without_choices(steps, chosen.effects)
+            recent = self._recent_returns(query, view_id, gamma, task_filter, listed) if by_rarity else None
             weighed = query.similarity_power or query.decay < 1.0 or query.propensity_floor is not None
             plain = by_rarity and not weighed and query.backup is None
-            latest = self._latest_steps(view_id, rows, ranked, summed.keys, task_filter) if plain else None
+            effects = chosen.effects
+            latest = (
+                self._latest_steps(view_id, found.rows, ranked, summed.keys, task_filter, effects) if plain else None
+            )
         return Evidence(
             actions=tuple(texts[key_id] for key_id in summed.keys),
             counts=summed.sums[:, 0],
@@ -465,6 +536,7 @@ class Retriever:
             state_similarities=state_similarities,
             recent=recent,
             latest=latest,
+            choices=observed_choices(choices, query, found.sets, summed.keys, now),
         )
 
     def _gather(
@@ -507,12 +579,12 @@ class Retriever:
             raise damaged(self._store.path, f"evidence of an episode after the last, {now}")
         return _Gathered(sets, rows, squared_weights, n_unlogged, visits, experiences)
 
-    def _count_shown(self, query: EvidenceQuery, found: _Gathered, task_filter: TaskFilter) -> Counter[int]:
-        """Count by action the displayed steps that are among the neighbours."""
+    def _shown(self, query: EvidenceQuery, found: _Gathered, task_filter: TaskFilter) -> dict[int, int]:
+        """Return the keys of the actions of the displayed steps that are among the neighbours, by visit."""
         if not query.shown_steps:
-            return Counter()
+            return {}
         shown = self._merged.visits_of(query.shown_steps, task_filter).values()
         if query.unit == "states":
-            return Counter(step.key_id for step in shown if step.set_id in found.sets)
+            return {step.visit: step.key_id for step in shown if step.set_id in found.sets}
         listed = {visit.visit for visit in found.visits}
-        return Counter(step.key_id for step in shown if step.visit in listed)
+        return {step.visit: step.key_id for step in shown if step.visit in listed}

@@ -8,7 +8,7 @@ import numpy as np
 import numpy.typing as npt
 
 from seasoned.checks import check_instance
-from seasoned.core.cosine_index import CosineIndex
+from seasoned.core.similarity import CosineIndex
 from seasoned.errors import EncoderMismatchError, InputError, excerpt
 from seasoned.protocols import Embedder
 
@@ -18,7 +18,7 @@ Vector = npt.NDArray[np.float32]
 
 
 class VectorIndex:
-    """Texts by key, searched by meaning: exact cosine over an embedder's vectors (`seasoned.core.cosine_index`).
+    """Texts by key, searched by meaning: exact cosine over an embedder's vectors (`seasoned.core.similarity`).
 
     Args:
         embedder: computes the vectors; with a `CachedEmbedder` no text is embedded twice.

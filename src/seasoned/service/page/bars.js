@@ -79,7 +79,7 @@ export function drawLearned(into, said, shown, chosen) {
   into.replaceChildren(...rows, ...(has ? [] : [keptRow(chosen)]));
 }
 
-// Who speaks, in words. One answer makes a stored step for each candidate: their number alone would say too much.
+// Who speaks, in words: the number of stored steps and choices alone would not tell people from played steps.
 function voices({ evidence, n_steps: n }) {
   if (evidence === null) return counted(n, "stored step");
   const { people, answers, played } = evidence;
