@@ -63,6 +63,10 @@ def test_estimate_equals_the_dense_posterior(seed, n_states, n_actions, n_untrie
     assert (estimate.high - estimate.low >= 2 * 1.959964 * deviations - 1e-5).all()
     assert estimate.high + estimate.low == pytest.approx(2 * estimate.advantages)
     assert np.isnan(estimate.values[~tried]).all()
+    assert estimate.deviations_from_best is not None
+    behind = np.eye(len(candidates)) - np.eye(len(candidates))[np.argmax(estimate.advantages)]
+    expected = np.sqrt(np.diag(behind @ posterior @ behind.T).clip(0.0))
+    assert estimate.deviations_from_best == pytest.approx(expected, abs=1e-5)
 
 
 @pytest.mark.parametrize("noise", [0.01, 0.1, 1.0, 9.0])

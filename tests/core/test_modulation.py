@@ -16,6 +16,7 @@ from seasoned.core import (
     kl_divergence,
     kl_objective,
     log_softmax,
+    moderate,
     modulate,
     redraw_index,
     softmax,
@@ -239,6 +240,51 @@ def test_bad_vectors_are_refused(logits, advantages, seen):
     assert seen in caught.value.seen
     assert caught.value.rule
     assert caught.value.next_step
+
+
+# ------------------------------------------------------------------------------- moderated advantages
+
+
+def mean_odds_share(difference, deviation, beta):
+    """The mean of `sigmoid(-beta x)`, x normal around the difference, by Gauss-Hermite quadrature."""
+    nodes, weights = np.polynomial.hermite_e.hermegauss(200)
+    return float(weights @ (1.0 - np.tanh(beta * (difference + deviation * nodes) / 2.0)) / 2.0 / weights.sum())
+
+
+@PROPERTY
+@given(st.floats(0.0, 3.0), st.floats(0.0, 2.0), st.floats(0.0, 20.0))
+def test_moderated_odds_are_nearly_the_mean_over_what_is_not_known(difference, deviation, beta):
+    behind = moderate([difference, 0.0], [0.0, deviation], beta)
+    share = math.exp(float(modulate([0.0, 0.0], behind, beta)[1]))
+    assert share == pytest.approx(mean_odds_share(difference, deviation, beta), abs=0.03)
+
+
+@PROPERTY
+@given(table(st.floats(-5, 5), st.floats(0, 5)), st.floats(0, 100), st.floats(1, 3))
+def test_moderated_advantages_only_come_nearer_to_the_best_as_less_is_known(problem, beta, factor):
+    advantages, deviations = problem
+    behind = np.asarray(advantages) - np.max(advantages)
+    moderated = moderate(advantages, deviations, beta)
+    assert (moderated <= 0.0).all() and (moderated >= behind - 1e-12).all()
+    assert (moderate(advantages, factor * np.asarray(deviations), beta) >= moderated - 1e-12).all()
+
+
+@PROPERTY
+@given(problems, betas)
+def test_certain_advantages_give_the_closed_form(problem, beta):
+    logits, advantages = problem
+    certain = moderate(advantages, np.zeros(len(logits)), beta)
+    assert modulate(logits, certain, beta) == pytest.approx(modulate(logits, advantages, beta), abs=1e-6)
+
+
+def test_moderated_huge_advantages_stay_finite():
+    assert np.isfinite(moderate([1e308, -1e308], [1.0, 0.0], 50.0)).all()
+
+
+@pytest.mark.parametrize("deviations", [[1.0], [1.0, -1.0], [1.0, math.nan]])
+def test_a_deviation_is_at_least_zero_for_each_advantage(deviations):
+    with pytest.raises(InputError):
+        moderate([0.0, 1.0], deviations, 1.0)
 
 
 # ------------------------------------------------------------------------------- the cap on KL

@@ -50,6 +50,7 @@ class AdvantageEstimate:
         kappa: the shrinkage, in steps.
         deviations: shape (C,), of the advantages, if the noise and the scale of values are as estimated; the intervals
             are wider. None: they were not computed.
+        deviations_from_best: shape (C,), likewise of the difference from the candidate with the largest advantage.
     """
 
     values: Floats
@@ -61,6 +62,7 @@ class AdvantageEstimate:
     scale: float
     kappa: float
     deviations: Floats | None = None
+    deviations_from_best: Floats | None = None
 
     def shifted(self, shifts: Floats, deviations: Floats) -> AdvantageEstimate:
         """Return the estimate with an independent one of other evidence added; the half widths add in squares.

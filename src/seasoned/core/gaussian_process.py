@@ -141,24 +141,30 @@ class ProcessEstimator:
             common + (1.0 - rho) * own[at], np.append(parts.low, -np.inf)[at], np.append(parts.high, np.inf)[at]
         )
 
-        # Variances of the contrasts Q(c) - sum pi Q, without the matrix between all candidates.
+        # Variances of contrasts, without the matrix between all candidates.
         level_level = float(near @ pulled - pulled @ of_pulled)
         level_own = reach.T @ near - reach.T @ of_pulled
-        own_own = np.append(parts.precision, 0.0) - (reach * through).sum(axis=0)
+        own_precision = np.append(parts.precision, 0.0)
+        own_own = own_precision - (reach * through).sum(axis=0)
         explained = rho * rho * level_level + 2.0 * rho * (1.0 - rho) * level_own + (1.0 - rho) ** 2 * own_own
         variances = np.maximum(1.0 - explained[at], 0.0)
-        weights = np.bincount(at, base_probs, n_actions + 1)  # of the base policy, by action
-        with_v = (
-            rho
-            + (1.0 - rho) * base_probs
-            - rho * rho * level_level
-            - rho * (1.0 - rho) * (level_own[at] + float(weights @ level_own))
-            - (1.0 - rho) ** 2 * (weights[at] * np.append(parts.precision, 0.0)[at] - reach.T[at] @ (through @ weights))
-        )
-        of_v = float(base_probs @ with_v)
-        contrast = np.maximum(variances - 2.0 * with_v + of_v, 0.0)
-        half = self._half_widths(contrast, base_probs, parts, parts.fit - float(parts.returns @ of_returns), len(held))
 
+        def deviations_from(policy: Floats) -> Floats:
+            """Return the deviation of each `Q(c) - sum_b policy(b) Q(b)`."""
+            weights = np.bincount(at, policy, n_actions + 1)  # by action
+            with_policy = (
+                rho
+                + (1.0 - rho) * policy
+                - rho * rho * level_level
+                - rho * (1.0 - rho) * (level_own[at] + float(weights @ level_own))
+                - (1.0 - rho) ** 2 * (weights[at] * own_precision[at] - reach.T[at] @ (through @ weights))
+            )
+            of_policy = float(policy @ with_policy)
+            found: Floats = np.sqrt(np.maximum(variances - 2.0 * with_policy + of_policy, 0.0))
+            return found
+
+        contrast = deviations_from(base_probs) ** 2
+        half = self._half_widths(contrast, base_probs, parts, parts.fit - float(parts.returns @ of_returns), len(held))
         advantages = values - float(base_probs @ values)
         means = np.full(len(rows), np.nan)
         weights_of, totals_of = (
@@ -176,6 +182,9 @@ class ProcessEstimator:
             scale=unit,
             kappa=parts.noise,
             deviations=np.sqrt(contrast),
+            deviations_from_best=deviations_from(
+                (np.arange(len(rows)) == int(np.argmax(advantages))).astype(np.float64)
+            ),
         )
 
     def _half_widths(self, contrast: Floats, base_probs: Floats, parts: _Blocks, fit: float, n_cells: int) -> Floats:
