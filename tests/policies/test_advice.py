@@ -54,7 +54,9 @@ def test_lines_have_the_mean_returns_and_counts(memory):
 def test_advantages_equal_jitrl_under_a_uniform_prior(memory, preset):
     learn(memory, MIXED)
     advice = Advisor(memory, preset=preset, k=100).advise(STATE, list(MIXED))
-    decision = JitRL.preset(preset, memory, k=100, exploration=None).decide(STATE, dict.fromkeys(MIXED, 0.0), seed=0)
+    decision = JitRL.preset(preset, memory, k=100, exploration=None, moderation=0.0).decide(
+        STATE, dict.fromkeys(MIXED, 0.0), seed=0
+    )
     lines = (*advice.prefer, *advice.avoid)
     assert lines
     for advised in lines:

@@ -232,8 +232,8 @@ SETTINGS = [
     ("nats_per_step", INF, "inf", "finite"),
     ("change_rate", 0.6, "0.6", "at most 0.5"),
     ("change_rate", -0.1, "-0.1", "at least 0"),
-    ("curiosity", 1.5, "1.5", "at most 1"),
-    ("curiosity", -0.1, "-0.1", "at least 0"),
+    ("moderation", 1.5, "1.5", "at most 1"),
+    ("moderation", -0.1, "-0.1", "at least 0"),
 ]
 
 

@@ -117,11 +117,11 @@ def test_swap_after_a_hundred_episodes_is_followed_within_forty(seed):
 
 
 @pytest.mark.parametrize("seed", range(6))
-def test_with_curiosity_safe_reward_that_came_first_does_not_keep_a_better_one_from_being_found(seed):
+def test_with_moderation_safe_reward_that_came_first_does_not_keep_a_better_one_from_being_found(seed):
     rewards = {"safe": 5.0, "poor": 1.0, "best": 8.0, "nothing": 0.0, "none": 0.0}
     with Memory.open(":memory:") as memory:
         memory.add(Episode("t", [Step("hall lamp door", "safe", 5.0)]))
-        policy, earned = JitRL(memory, curiosity=1.0), []
+        policy, earned = JitRL(memory, moderation=1.0), []
         for i in range(60):
             action = policy.decide("hall lamp door", dict.fromkeys(rewards, 0.0), seed=seed, step=i).action
             earned.append(rewards[action])
@@ -129,22 +129,22 @@ def test_with_curiosity_safe_reward_that_came_first_does_not_keep_a_better_one_f
     assert earned[-10:] == [8.0] * 10
 
 
-def test_with_curiosity_one_step_of_each_action_is_not_followed_like_many():
+def test_with_moderation_one_step_of_each_action_is_not_followed_like_many():
     def bad(n_steps):
         with Memory.open(":memory:") as memory:
             memory.add_many([Episode("t", [Step("page cart", a, r)]) for a, r in (("a", 1.0), ("b", 0.0))] * n_steps)
             memory.add_many([Episode("t", [Step("other", "c", float(i % 2))]) for i in range(20)])
-            return JitRL(memory, curiosity=1.0).decide("page cart", {"a": 0.0, "b": 0.0}).probs["b"]
+            return JitRL(memory, moderation=1.0).decide("page cart", {"a": 0.0, "b": 0.0}).probs["b"]
 
     assert 1e-4 < bad(1) < 0.1
     assert bad(50) < 1e-6
 
 
-def test_with_curiosity_what_the_model_finds_unlikely_stays_unlikely_where_nothing_is_known_of_it():
+def test_with_moderation_what_the_model_finds_unlikely_stays_unlikely_where_nothing_is_known_of_it():
     prior = {"tried": -0.7, "likely": -0.8, "unlikely": -7.0}
     with Memory.open(":memory:") as memory:
         memory.add_many([Episode("t", [Step("page cart", "tried", float(i % 2))]) for i in range(20)])
-        probs = JitRL(memory, curiosity=1.0).decide("page cart", prior).probs
+        probs = JitRL(memory, moderation=1.0).decide("page cart", prior).probs
     assert probs["unlikely"] < 0.01 < probs["likely"]
 
 
@@ -374,7 +374,8 @@ def test_exclude_same_task_leaves_the_other_tasks(shop):
 
 
 def test_beta_scales_the_shift(shop):
-    odds = [np.log(d.probs["pay"] / d.probs["back"]) for d in (decided(shop, beta=b) for b in (0.0, 0.5, 1.0))]
+    decisions = [decided(shop, beta=b, moderation=0.0) for b in (0.0, 0.5, 1.0)]
+    odds = [np.log(decision.probs["pay"] / decision.probs["back"]) for decision in decisions]
     assert odds[2] - odds[0] == pytest.approx(2 * (odds[1] - odds[0]))
     assert decided(shop, beta=0.5, beta_ramp=1.0).beta == pytest.approx(0.5 * (1 + 25 / 50))
 
@@ -414,7 +415,7 @@ def test_argmax_needs_no_cap(shop):
         {"all_above": 0.9},
         {"change_rate": 0.6},
         {"estimation": "means", "change_rate": 0.1},
-        {"estimation": "means", "curiosity": 0.5},
+        {"estimation": "means", "moderation": 0.5},
     ],
 )
 def test_settings_that_contradict_are_refused(changes):

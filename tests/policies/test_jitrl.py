@@ -380,8 +380,8 @@ def test_kl_cap_is_refused_with_argmax_or_probability_scale(shop, settings):
 def test_with_clear_only_unclear_advantages_are_0(memory):
     singles(memory, *[("pay", reward) for reward in (1.0, 0.9, 1.1, 1.0, 0.95) * 4])
     singles(memory, *[("back", reward) for reward in (0.0, 0.1, -0.1, 0.05) * 4], ("wait", 0.6), ("wait", 0.4))
-    all_of_it = JitRL(memory).decide(CART, THREE, seed=0)
-    clear = JitRL(memory, clear_only=True).decide(CART, THREE, seed=0)
+    all_of_it = JitRL(memory, moderation=0.0).decide(CART, THREE, seed=0)
+    clear = JitRL(memory, moderation=0.0, clear_only=True).decide(CART, THREE, seed=0)
     for action, (low, high) in all_of_it.intervals.items():
         assert low <= all_of_it.advantages[action] <= high
         expected = 0.0 if low <= 0.0 <= high else all_of_it.advantages[action]

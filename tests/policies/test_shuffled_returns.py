@@ -232,7 +232,7 @@ def test_placebo_advantages_average_to_zero_over_seeds(memory, preset):
     even = {"a": 0.0, "b": 0.0}
 
     def advantage(source):
-        return JitRL.preset(preset, source).decide("two arms", even, seed=0).advantages["a"]
+        return JitRL.preset(preset, source, moderation=0.0).decide("two arms", even, seed=0).advantages["a"]
 
     # Q(a) - V = 1 - 0.5, spread 0.5; in means 15 of 16 after shrinkage.
     assert advantage(memory) == pytest.approx(15 / 16, abs=1e-9 if preset == "means" else 0.1)

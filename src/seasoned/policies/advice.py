@@ -106,8 +106,9 @@ class Advisor:
 
     Args:
         memory: the source of evidence: a `seasoned.Memory`, or another `EvidenceSource`.
-        preset: the preset with the settings; its exploration is off. `means`, unlike `default`, counts states of
-            similarity 0.8 or more alone, so that a line's mean return and number of tries are of situations like this.
+        preset: the preset with the settings; its exploration and moderation are off. `means`, unlike `default`, counts
+            states of similarity 0.8 or more alone, so that a line's mean return and number of tries are of situations
+            like this.
         max_lines: the largest number of actions in the text.
         max_chars: the largest length of the text; a line that does not fit is left out, never cut.
         overrides: settings to change; see `seasoned.policies.JitRLSettings`.
@@ -142,7 +143,9 @@ class Advisor:
         self._max_lines = check_whole("max_lines", max_lines, 1)
         self._max_chars = check_whole("max_chars", max_chars, 1)
         self._name = JitRL.preset(preset, memory, **{**overrides, "exploration": None}).name
-        self._policy = JitRL.preset(preset, memory, **{**overrides, "exploration": None, "choices": "rewards"})
+        # A line states what is known, with its interval; moderation is for decisions.
+        stated = {"exploration": None, "choices": "rewards", "moderation": 0.0}
+        self._policy = JitRL.preset(preset, memory, **{**overrides, **stated})
 
     @property
     def name(self) -> str:

@@ -37,7 +37,7 @@ __all__ = ["JitRL"]
 _ALL = 2**31 - 1
 _MIN_LOGPROB = -700.0
 _ROUNDING = 1e-9  # of advantages, in their unit: the rounding error of Q - V
-_RECURRENCE_POWER = 4
+_RECURRENCE_POWER = 8
 
 
 class JitRL:
@@ -293,9 +293,17 @@ class JitRL:
             latest = evidence.latest
             since = LatestReturns(latest.states, latest.actions, latest.returns)
             cells = faded(cells, since, rate=self.settings.change_rate, mean=recent.mean, unit=unit)
-        return self.settings.process.estimate(
+        estimate = self.settings.process.estimate(
             cells, SimilarStates(to_query, to_each_other), rows=rows, base_probs=base_probs, mean=recent.mean, unit=unit
         )
+        deviations = estimate.deviations_from_best
+        if self.settings.moderation == 0.0 or deviations is None:
+            return estimate
+        # What is learned at a state is used again only as far as alike states come again: the deviation counts in full
+        # where the state itself is stored, and hardly among sentences, each of which comes once.
+        share = self.settings.moderation * float(to_query.max(initial=0.0)) ** _RECURRENCE_POWER
+        behind = moderate(estimate.advantages, share * deviations, self.settings.beta_after(evidence.n_episodes))
+        return dataclasses.replace(estimate, advantages=behind - float(base_probs @ behind))
 
     def _kl_limit(self, evidence: Evidence) -> float | None:
         """Return the most nats that the decision may spend; None: no limit."""
@@ -349,8 +357,6 @@ class JitRL:
         settings = self.settings
         logits = np.exp(base) if settings.prior_scale == "probabilities" else base
         wanted = beta = settings.beta_after(evidence.n_episodes)
-        if settings.curiosity > 0.0:
-            estimate = _moderated(estimate, np.exp(base), evidence, beta, settings.curiosity)
         limit = self._kl_limit(evidence)
         if limit is not None:
             beta = capped_beta(logits, estimate.advantages, beta, limit)
@@ -446,22 +452,6 @@ def _incomparable_note(counts: Floats, estimate: AdvantageEstimate) -> str:
     if len(counts) == 1 or (counts > 0).sum() != 1 or learned > _ROUNDING:
         return ""
     return "; only one of the candidates was tried there: nothing to compare it with"
-
-
-def _moderated(
-    estimate: AdvantageEstimate, base_probs: Floats, evidence: Evidence, beta: float, curiosity: float
-) -> AdvantageEstimate:
-    """Return the estimate with advantages moderated by their uncertainty; see `seasoned.core.moderate`.
-
-    The deviation counts times `k^4`, k the similarity of the nearest state: 1 where the state itself is stored. What is
-    learned at a state is used again only as far as alike states come again. So uncertainty makes the policy try more
-    where states recur, and hardly among sentences, each of which comes once.
-    """
-    if estimate.deviations_from_best is None or evidence.similarities is None:
-        return estimate
-    share = curiosity * float(evidence.similarities.max(initial=0.0)) ** _RECURRENCE_POWER
-    behind = moderate(estimate.advantages, share * estimate.deviations_from_best, beta)
-    return dataclasses.replace(estimate, advantages=behind - float(base_probs @ behind))
 
 
 def _clear_only(estimate: AdvantageEstimate) -> AdvantageEstimate:

@@ -38,7 +38,7 @@ _RANGES: dict[str, dict[str, Any]] = {
     "decay": {"above": 0, "at_most": 1},
     "nats_per_step": {"above": 0},
     "change_rate": {"at_least": 0, "at_most": 0.5},
-    "curiosity": {"at_least": 0, "at_most": 1},
+    "moderation": {"at_least": 0, "at_most": 1},
 }
 _OPTIONAL = ("all_above", "kappa", "max_kl_nats", "memory_return_above", "nats_per_step", "propensity_floor")
 _OF_MEANS = ("baseline", "scale", "kappa", "levels", "exploration", "similarity_power", "propensity_floor")
@@ -110,8 +110,8 @@ class JitRLSettings:
             (`seasoned.core.ChoiceModel`), in nats, which are added to the logits beside `beta * A`; its N - 1 other
             answers are no steps. `rewards`: each of the N answers is a stored step with a reward, as in search and in
             prompts; so too with `unit="steps"`, `backup` or `propensity_floor`.
-        curiosity: of `process`, in [0, 1]: the evidence against an action counts less the less is known about it
-            (`seasoned.core.moderate`), with this share of the posterior deviation, times `k^4`, k the similarity of the
+        moderation: of `process`, in [0, 1]: the evidence against an action counts less the less is known about it
+            (`seasoned.core.moderate`), with this share of the posterior deviation, times `k^8`, k the similarity of the
             nearest state. 1: an untried action at a state that comes back is taken about as often as it may be the
             best; for long games. 0: uncertainty changes nothing.
 
@@ -151,7 +151,7 @@ class JitRLSettings:
     nats_per_step: float | None = 1.0
     change_rate: float = 0.002
     choices: ChoiceUse = "comparisons"
-    curiosity: float = 0.0
+    moderation: float = 0.5
 
     def __post_init__(self) -> None:
         check_whole("k", self.k, 1)
@@ -186,10 +186,10 @@ class JitRLSettings:
                 "the Gaussian process needs similarity by rarity",
                 "Use similarity='rarity', or JitRL.preset('means', memory).",
             )
-        if max(self.change_rate, self.curiosity) > 0.0 and self.estimation != "process":
+        if max(self.change_rate, self.moderation) > 0.0 and self.estimation != "process":
             raise InputError(
-                f"change_rate = {self.change_rate}, curiosity = {self.curiosity}, estimation = {self.estimation!r}",
-                "fading and curiosity are of the process alone",
+                f"change_rate = {self.change_rate}, moderation = {self.moderation}, estimation = {self.estimation!r}",
+                "fading and moderation are of the process alone",
                 "Use decay or exploration=Thompson(), or estimation='process'.",
             )
         if self.similarity == "rarity" and self.all_above is not None:

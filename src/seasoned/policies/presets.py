@@ -30,6 +30,7 @@ _MEANS = JitRLSettings(
     nats_per_step=None,
     min_neighbors=3,
     change_rate=0.0,
+    moderation=0.0,
 )
 
 # What the sources have in common: the nearest steps, and nothing of ours.

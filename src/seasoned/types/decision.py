@@ -71,7 +71,7 @@ class Decision:
         logprobs: the log of `base_probs`, in nats.
         advantages: the shift per unit of beta; 0 for actions without evidence.
         values: mean return per action, in reward units; None without evidence.
-        intervals: 95 % interval of each advantage, without exploration and curiosity; None without evidence.
+        intervals: 95 % interval of each advantage, without exploration and moderation; None without evidence.
         counts: per action, the stored steps among the neighbours that took it, and the choices among which it was.
         baseline: V, in reward units; None when there is no evidence.
         beta: nats per unit of advantage.
