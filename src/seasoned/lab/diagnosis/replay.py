@@ -156,7 +156,7 @@ def replay(
         ...         step = Step("page:cart", "pay", reward, {"pay": -0.7, "back": -0.7}, propensity=0.5)
         ...         _ = memory.add(Episode("checkout", [step]))
         ...     [episode.steps[0].decision.mode for episode in replay(memory, JitRL)]
-        ['base', 'base', 'base', 'memory']
+        ['base', 'memory', 'memory', 'memory']
     """
     if last is not None:
         check_whole("last", last, 1, next_step="None decides all episodes.")
