@@ -359,24 +359,24 @@ def test_memories_are_filled_with_equal_episodes_outside_the_scores(tmp_path):
 def test_report_remarks_on_states_that_never_recur(tmp_path, monkeypatch):
     monkeypatch.syspath_prepend(HERE)
     tasks = [{"name": "desk", "env": "python:faulty_worlds:Desk", "episodes": 12}]
-    arms = [{"name": "alone"}, {"name": "default", "kind": "jitrl"}]
+    arms = [{"name": "alone"}, {"name": "means", "kind": "jitrl", "settings": {"preset": "means"}}]
     found, record = {}, {}
     for name, changes in (("words", {}), ("masked", {"encoder": "masked"})):
         experiment = Experiment.begin(tmp_path / name, suite(tasks=tasks, arms=arms, seeds=1, **changes))
         bench = Workbench(experiment.folder, tmp_path / "answers.db")
         assert all(bench.play(run, lambda *_: None) for run in experiment.suite.runs())
         bench.close()
-        home = tmp_path / name / "runs" / "desk" / "default" / "0"
+        home = tmp_path / name / "runs" / "desk" / "means" / "0"
         assert Memory.namespaces(home / "memory.db") == {"default": ENCODERS[name].identity}
         record[name] = json.loads((home / "run.json").read_text())["settings"]
         found[name] = analyze(load_results(tmp_path / name))
         assert found[name].unread == (), "its memory is audited with the encoder that made it"
         assert found[name].flips[0].total.decisions > 0
     assert set(record["masked"]) - set(record["words"]) == {"encoder"}, "older runs can be resumed"
-    (remark,) = found["words"].caveats_of("default").remarks
-    command = f"seasoned memory doctor {tmp_path}/words/runs/desk/default/0/memory.db"
+    (remark,) = found["words"].caveats_of("means").remarks
+    command = f"seasoned memory doctor {tmp_path}/words/runs/desk/means/0/memory.db"
     assert remark.startswith("memory shifted 0 of ") and remark.endswith(f" decisions: see `{command}`")
-    assert found["masked"].caveats_of("default").remarks == found["words"].caveats_of("alone").remarks == ()
+    assert found["masked"].caveats_of("means").remarks == found["words"].caveats_of("alone").remarks == ()
     written = write_report(load_results(tmp_path / "words"), tmp_path / "words", width=None)
     assert f"  {remark}\n" in f"{written.summary}\n"
     assert f"M{remark[1:]}." in written.html.read_text(encoding="utf-8")
