@@ -9,8 +9,9 @@ import numpy as np
 import pytest
 
 from seasoned import Episode, JitRL, Memory, Step
-from seasoned.core import UCB
+from seasoned.core import UCB, moderate
 from seasoned.errors import InputError
+from seasoned.policies import PRESETS
 from seasoned.types import EvidenceQuery
 
 TOPICS = {
@@ -114,6 +115,26 @@ def test_swap_after_a_hundred_episodes_is_followed_within_forty(seed):
             action = policy.decide("page", even, seed=seed, step=i).action
             memory.add(Episode("t", [Step("page", action, rng.gauss(float(action == "b"), 0.3))]))
         assert policy.decide("page", even).probs["b"] > 0.9
+
+
+@pytest.mark.parametrize("state", ["page cart total", "page cart sum", "page list filter"])
+def test_the_default_moderates_by_half_of_the_deviation_times_the_eighth_power_of_the_nearest_similarity(state):
+    actions, even = ("a", "b", "c"), {"a": 0.0, "b": 0.0, "c": 0.0}
+    with Memory.open(":memory:") as memory:
+        memory.add_many(
+            [Episode("t", [Step("page cart total", a, r)]) for a, r in (("a", 1.0), ("b", 0.0), ("a", 0.8))]
+        )
+        plain = JitRL(memory, moderation=0.0)
+        evidence = plain.evidence(state)
+        estimate = plain.estimate(actions, np.full(3, 1 / 3), evidence, np.random.default_rng(0))
+        decision = JitRL(memory).decide(state, even)
+    behind = moderate(
+        estimate.advantages,
+        0.5 * evidence.similarities.max() ** 8 * estimate.deviations_from_best,
+        PRESETS["default"].beta,
+    )
+    assert [decision.advantages[a] for a in actions] == pytest.approx((behind - behind.mean()).tolist(), abs=1e-12)
+    assert decision.advantages["a"] <= estimate.advantages[0]
 
 
 @pytest.mark.parametrize("seed", range(6))
@@ -367,6 +388,8 @@ def test_threshold_and_k_limit_the_states(shop):
     assert decided(shop).n_states == 3
     assert decided(shop, threshold=0.9).n_states == decided(shop, k=1).n_states == 1
     assert decided(shop, threshold=0.9, threshold_fall=0.9).n_states == 1  # at the first step of an episode
+    late = JitRL(shop, threshold=0.9, threshold_fall=0.9).decide("page cart total", {"pay": 0.0, "back": 0.0}, step=20)
+    assert late.n_states == 3
 
 
 def test_exclude_same_task_leaves_the_other_tasks(shop):

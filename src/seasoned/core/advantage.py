@@ -72,7 +72,8 @@ class AdvantageEstimate:
             deviations: shape (C,), their standard deviations.
         """
         total = self.advantages + shifts
-        centre = total - self.bonuses
+        # Where an interval exists, its own centre moves: that of a moderated advantage is the posterior mean's.
+        centre = np.where(np.isnan(self.low), total - self.bonuses, (self.low + self.high) / 2.0 + shifts)
         half = np.hypot(np.where(np.isnan(self.low), 0.0, self.high - self.low) / 2.0, _DEVIATIONS * deviations)
         own = None if self.deviations is None else np.hypot(self.deviations, deviations)
         return dataclasses.replace(self, advantages=total, low=centre - half, high=centre + half, deviations=own)

@@ -117,7 +117,7 @@ class ChoiceModel:
             choices: (state, options, chosen option, weight), the most relevant first: states and options are numbers
                 from 0, the chosen one is one of two or more different options. A weight is a number of choices, at
                 least 0; more than a million count as a million. Choices without a common option, direct or through
-                other choices, do not matter; of the others, those after `MAX_CELLS` is filled are ignored.
+                other choices, do not matter; of the others, those that do not fit into `MAX_CELLS` cells are ignored.
             to_query: shape (S,), the similarities of S states to the state of the decision, in [0, 1].
             to_each_other: shape (S, S), in [0, 1], positive semi-definite, 1 on the diagonal.
             rows: shape (C,), each candidate's number as an option; -1 if it has none.
@@ -190,7 +190,7 @@ def _count(choices: Sequence[WeighedChoice], n_states: int) -> tuple[ChoiceCount
         check_number("weight", weight, at_least=0, next_step="It is a number of choices.")
         shown = [(state, option) for option in sorted(options)]
         if len(cell_of) + sum(cell not in cell_of for cell in shown) > MAX_CELLS:
-            break
+            continue
         cells = tuple(cell_of.setdefault(cell, len(cell_of)) for cell in shown)
         counts[cells, cell_of[state, chosen]] += weight
     return counts, cell_of

@@ -19,6 +19,7 @@ __all__ = ["ProcessEstimator", "SimilarStates"]
 _CAUTION_DEGREES = 2.0  # of a prior by which, for intervals, all of the variance of returns is noise
 _MOST_DEGREES = 200
 _NOISE_PRIOR_DEGREES = 4.0
+_LEAST_WEIGHT = 1e-12  # of a cell; less is nothing, and its noise would overflow
 _LEAST_NOISE = 1e-9  # below it, states whose similarities are linearly dependent cannot be solved for
 
 
@@ -121,7 +122,7 @@ class ProcessEstimator:
                 "Pass the similarities that belong to the cells.",
             )
         check_number("unit", unit, above=0, next_step="It is the spread of the returns.")
-        held = np.flatnonzero(cells.weights > 0.0)
+        held = np.flatnonzero(cells.weights > _LEAST_WEIGHT)
         parts = self._blocks(cells, held, states, mean, unit)
         n_actions = len(parts.own)
         known = (rows >= 0) & (rows < n_actions)
@@ -164,7 +165,11 @@ class ProcessEstimator:
             return found
 
         contrast = deviations_from(base_probs) ** 2
-        half = self._half_widths(contrast, base_probs, parts, parts.fit - float(parts.returns @ of_returns), len(held))
+        with np.errstate(over="ignore", invalid="ignore"):
+            fit = parts.fit - float(parts.returns @ of_returns)
+        # Returns too large to be squared fit no scale: the intervals are as wide as a number can say.
+        fit = fit if np.isfinite(fit) else float(np.finfo(np.float64).max)
+        half = self._half_widths(contrast, base_probs, parts, fit, len(held))
         advantages = values - float(base_probs @ values)
         means = np.full(len(rows), np.nan)
         weights_of, totals_of = (

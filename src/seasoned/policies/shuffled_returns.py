@@ -30,13 +30,15 @@ __all__ = ["ShuffledReturns"]
 class ShuffledReturns:
     """An `EvidenceSource` with the returns of a memory permuted across its stored steps.
 
-    Each step gets the return of another step. With `backup` it gets the reward and the next state of another step, and
+    Each step gets the return of another step. With `backup` it gets the reward and the next state of another
+    step, and
     values are backed up through that graph (`ShuffledGraph`). Retrieval, similarities, counts, priors, spread and the
     listed neighbours do not change; only the relation between an action and its return is broken. So a gain with this
     evidence cannot come from learning. The `recent` moments and the `latest` steps are those of the same steps with
     their permuted returns: the real mean would differ from that of the permuted returns where returns
-    changed with time, and an action would look good or bad for having been tried. The permutation is drawn from the
-    seed after every commit. It reads the whole memory, so it is for comparisons only. Weights other than 1 are refused.
+    changed with time, and an action would look good or bad for having been tried. Choices of people count by their
+    rewards here, as steps. The permutation is drawn from the seed after every commit. It reads the whole
+    memory, so it is for comparisons only. Weights other than 1 are refused.
 
     Args:
         memory: a `seasoned.Memory`.

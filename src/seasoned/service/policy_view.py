@@ -17,7 +17,7 @@ from seasoned.types import Choice, Decision, Edit, Feedback, OwnAnswer, normaliz
 __all__ = ["answer_key", "policy_to_json"]
 
 MIN_ANSWERS = 3
-"""Evidence of fewer answers and played steps is thin; the policy needs as many stored steps."""
+"""Evidence of fewer answers and played steps is thin; with one or two of them nobody should be sure."""
 
 _NO_PROB = 1e-9  # if the others' base probability is below this, V is this action's own value
 
@@ -80,7 +80,9 @@ def _intervals(decision: Decision) -> Mapping[str, tuple[float, float]]:
             moved = advantages - rest * (bound - advantages[i]) * base[i] / others
             moved[i] = bound
             ends.append(float(np.exp(modulate(logprobs, moved, decision.beta)[i])))
-        intervals[action] = (ends[0], ends[1])
+        # Moderation moves the policy less than its intervals say: the interval includes where it is.
+        ends.append(decision.probs[action])
+        intervals[action] = (min(ends), max(ends))
     return intervals
 
 

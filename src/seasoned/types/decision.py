@@ -69,7 +69,7 @@ class Decision:
         probs: the policy it was sampled from, after memory.
         base_probs: the policy before memory (memory-only candidates hold `memory_prior` of it).
         logprobs: the log of `base_probs`, in nats.
-        advantages: the shift per unit of beta; 0 for actions without evidence.
+        advantages: the shift per unit of beta; in `means` 0 for actions without evidence.
         values: mean return per action, in reward units; None without evidence.
         intervals: 95 % interval of each advantage, without exploration and moderation; None without evidence.
         counts: per action, the stored steps among the neighbours that took it, and the choices among which it was.
