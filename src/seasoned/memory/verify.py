@@ -16,6 +16,7 @@ from seasoned.canonical_json import canonical_json
 from seasoned.core import discounted_returns
 from seasoned.errors import IntegrityError
 from seasoned.memory.reading.reader import Reader
+from seasoned.memory.reading.rows import EvidenceRow
 from seasoned.memory.stores.base import Store
 from seasoned.memory.stores.sqlite_schema import COUNTERS, STEP_BITS
 from seasoned.memory.values.content_hash import text_digest
@@ -124,16 +125,6 @@ class _Discount(NamedTuple):
 class _Return(NamedTuple):
     visit: int
     return_: float
-
-
-class _Evidence(NamedTuple):
-    set_id: int
-    key_id: int
-    n_steps: int
-    weight: float
-    total: float
-    squares: float
-    ordinal: int
 
 
 class _Mean(NamedTuple):
@@ -454,7 +445,7 @@ def _check_views(check: _Check, rows: _Rows) -> int:
         evidence = {
             (row[0], row[1]): row[2:]
             for row in rows(
-                _Evidence,
+                EvidenceRow,
                 "SELECT set_id, key_id, count, weight, total, squares, ordinal FROM evidence "
                 "WHERE namespace_id = ? AND view_id = ?",
                 view_id,

@@ -177,7 +177,7 @@ class RecallEngine:
         Of each action at a state: the visits with the highest and the lowest return, among the latest 256 visits.
         """
         ranked = self._retriever.nearest_sets(features, pool, 0.0, task_filter, include_pending=False)
-        nearest = [pair for pair in ranked if pair[1] > 0.0]
+        nearest = [(set_id, similarity) for similarity, _, set_id in ranked if similarity > 0.0]
         n_at = dict.fromkeys((set_id for set_id, _ in nearest), 0)
         for row in self._reader.evidence(view_id, sorted(n_at)):
             n_at[row.set_id] += row.n_steps

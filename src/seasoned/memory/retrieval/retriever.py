@@ -52,9 +52,6 @@ _MOST_READ_RECENT = 16 * N_RECENT  # where many of the latest steps are there fo
 _RecentKey = tuple[int, TaskFilter, bool]
 """A view, the excluded task, and whether choices are left out."""
 
-Ranked = list[tuple[int, float]]
-"""(set id, similarity), best first."""
-
 
 class Visit(NamedTuple):
     """A visit, the similarity of its state, and the id of its feature set."""
@@ -326,25 +323,13 @@ class Retriever:
         task_filter: TaskFilter,
         *,
         include_pending: bool = True,
-    ) -> Ranked:
-        """Return the k most similar distinct states, of those with a live step outside of the excluded task.
-
-        Without `include_pending`, steps of pending episodes do not count.
-        """
-        nearest = self._nearest(features, k, threshold, task_filter, include_pending=include_pending)
-        return [(set_id, near) for near, _, set_id in nearest]
-
-    def _nearest(
-        self,
-        features: frozenset[str],
-        k: int,
-        threshold: float,
-        task_filter: TaskFilter,
-        *,
-        include_pending: bool = True,
         similarity: Similarity = "jaccard",
     ) -> Sequence[Match]:
-        """Return the result of `nearest_sets`, each with its latest live visit outside of the excluded task."""
+        """Return the k most similar distinct states that have a live step outside of the excluded task.
+
+        Each is (similarity, the latest such visit, set id). Without `include_pending`, steps of pending episodes do not
+        count in the search by Jaccard.
+        """
         tokens = self.tokens_of(features)
         reader = self._merged if include_pending else self._reader
         latest: dict[int, int] = {}
@@ -418,7 +403,7 @@ class Retriever:
     ) -> list[Visit]:
         # Each of the k nearest steps is at one of the k nearest distinct states: a state further down has k states
         # before it, each with a step that comes before all of its own.
-        nearest = self._nearest(features, k, threshold, task_filter, similarity=similarity)
+        nearest = self.nearest_sets(features, k, threshold, task_filter, similarity=similarity)
         return self._visits_at(nearest, k, task_filter)
 
     def search(
@@ -545,7 +530,7 @@ class Retriever:
         """Return the nearest states, the rows of evidence there, and the listed neighbours."""
         squared_weights, n_unlogged = None, 0
         if query.unit == "states":
-            nearest = self._nearest(features, query.k, query.threshold, task_filter, similarity=query.similarity)
+            nearest = self.nearest_sets(features, query.k, query.threshold, task_filter, similarity=query.similarity)
             sets = {set_id: near for near, _, set_id in nearest}
             by_episode = query.decay < 1.0
             if query.propensity_floor is None:

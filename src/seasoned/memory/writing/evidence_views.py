@@ -12,6 +12,7 @@ from itertools import groupby
 from typing import Any, NamedTuple
 
 from seasoned.core import discounted_returns
+from seasoned.memory.reading.rows import EvidenceRow
 from seasoned.memory.stores.base import Cursor, Store, TableKey
 from seasoned.memory.stores.sqlite_schema import STEP_BITS
 from seasoned.memory.values.corruption import damaged, decode, decode_columns
@@ -76,16 +77,6 @@ class _KeyedReturn(NamedTuple):
     key_id: int
     visit: int
     return_: float
-
-
-class _EvidenceRow(NamedTuple):
-    set_id: int
-    key_id: int
-    n_steps: int
-    weight: float
-    total: float
-    squares: float
-    ordinal: int
 
 
 class _Bin(NamedTuple):
@@ -232,7 +223,7 @@ class Deriver:
     def _evidence(self, view_id: int, set_ids: Iterable[int]) -> dict[Group, StoredSums]:
         columns = "set_id, key_id, count, weight, total, squares, ordinal"
         rows = self._store.lookup(_EVIDENCE_BY_SET, columns, (self._ns, view_id), sorted(set_ids))
-        set_column, keys, *sums = decode_columns(self._store.path, rows, _EvidenceRow)
+        set_column, keys, *sums = decode_columns(self._store.path, rows, EvidenceRow)
         if min(sums[1], default=1.0) <= 0.0:
             raise damaged(self._store.path, "a weight of evidence that is not positive")
         return dict(zip(zip(set_column, keys, strict=True), zip(*sums, strict=True), strict=True))
