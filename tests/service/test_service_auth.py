@@ -74,7 +74,22 @@ def test_tokens_are_compared_in_constant_time():
     assert hmac.compare_digest.__name__ in names
 
 
-@pytest.mark.parametrize("host", ["evil.example", "evil.example:8710", "127.0.0.1.evil.example", "", "[", "10.0.0.1"])
+FOREIGN_HOSTS = [
+    "evil.example",
+    "evil.example:8710",
+    "127.0.0.1.evil.example",
+    "",
+    "[",
+    "10.0.0.1",
+    "evil.example@127.0.0.1",
+    "127.0.0.1#x",
+    "127.0.0.1/x",
+    "127.0.0.1?x",
+    "127.0.0.1:8710:1",
+]
+
+
+@pytest.mark.parametrize("host", FOREIGN_HOSTS)
 def test_foreign_host_is_refused_without_a_token(unguarded, host):
     """A page of another site cannot reach the service by a name that resolves to loopback (DNS rebinding)."""
     error = error_of(unguarded.get("/v1/stats", headers={"Host": host}), 421)
@@ -117,6 +132,34 @@ def test_request_from_another_sites_page_is_refused(unguarded, headers):
         assert error_of(response, 403)["error"] == "Forbidden"
         assert not [name for name in response.headers if name.startswith("access-control")]
     assert unguarded.get("/v1/stats").json()["episodes"] == 0
+
+
+LINK = {"Sec-Fetch-Mode": "navigate", "Sec-Fetch-Dest": "document"}
+
+
+@pytest.mark.parametrize("site", ["cross-site", "same-site", "same-origin", "none"])
+def test_link_of_another_site_opens_the_page(guarded, site):
+    response = guarded.get("/", headers={"Authorization": "", "Sec-Fetch-Site": site, **LINK})
+    assert response.status_code == 200
+    assert "text/html" in response.headers["content-type"]
+
+
+@pytest.mark.parametrize(
+    ("method", "url", "more"),
+    [
+        ("GET", "/v1/stats", {}),  # data
+        ("GET", "/v1/none", {}),
+        ("POST", "/", {}),
+        ("GET", "/", {"Sec-Fetch-Dest": "iframe"}),
+        ("GET", "/", {"Sec-Fetch-Mode": "no-cors"}),
+        ("GET", "/page/api.js", {"Sec-Fetch-Mode": "no-cors", "Sec-Fetch-Dest": "script"}),
+        ("GET", "/", {"Origin": "http://evil.example"}),
+        ("GET", "/", {"Sec-Fetch-Mode": "cors", "Sec-Fetch-Dest": "empty"}),
+    ],
+)
+def test_only_a_navigation_to_the_page_may_come_from_another_site(guarded, method, url, more):
+    headers = {"Sec-Fetch-Site": "cross-site", **LINK, **more}
+    assert error_of(guarded.request(method, url, headers=headers), 403)["error"] == "Forbidden"
 
 
 def test_mounted_application_requires_the_token():
@@ -216,6 +259,13 @@ def test_incomplete_body_does_not_reach_the_application():
 def test_repeated_security_header_is_refused(name):
     sent, reached = asgi({"headers": [*JSON_HEADERS, (name, b"a"), (name, b"b")]}, [part(b"{}", False)])
     assert (sent[0]["status"], reached) == (400, [])
+
+
+def test_body_with_two_lengths_is_refused_and_the_connection_is_closed():
+    headers = [*JSON_HEADERS, (b"transfer-encoding", b"chunked"), (b"content-length", b"2")]
+    sent, reached = asgi({"headers": headers}, [part(b"{}", False)])
+    assert (sent[0]["status"], reached) == (400, [])
+    assert (b"connection", b"close") in sent[0]["headers"]
 
 
 def test_web_socket_is_closed():

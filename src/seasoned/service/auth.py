@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 import hmac
 import logging
+import re
 import time
 from collections.abc import Awaitable, Callable, Collection, MutableMapping
 from typing import Any
@@ -26,6 +27,7 @@ LOOPBACK_HOSTS = ("localhost", "127.0.0.1", "::1")
 MIN_TOKEN_CHARS = 16
 _MAX_TOKEN_CHARS = 4096
 _READING = ("GET", "HEAD")
+_HOST = re.compile(r"(\[[0-9a-fA-F:.]+\]|[A-Za-z0-9._-]+)(?::[0-9]{1,5})?")
 _BODIES = ("POST", "PUT", "PATCH")
 _HEADERS = (
     (
@@ -67,9 +69,10 @@ def check_token(token: str) -> str:
 class AuthMiddleware:
     """ASGI middleware in front of the service.
 
-    Checks in this order: the Host is accepted; no other site's page sent the request (Origin, Sec-Fetch-Site); the
-    token is right (compared in constant time); the body's type is JSON, its size is within the limit, and it arrives in
-    time. No CORS header is ever sent. The log has each request without its query, headers and body.
+    Checks in this order: the Host is accepted; no other site's page sent the request (Origin, Sec-Fetch-Site), except
+    that a link of another site may open the page; the token is right (compared in constant time); the body's type is
+    JSON, its size is within the limit, and it arrives in time. No CORS header is ever sent. The log has each request
+    without its query, headers and body.
 
     Args:
         app: the protected application.
@@ -135,13 +138,20 @@ class AuthMiddleware:
         for name in ("host", "origin", "authorization", "content-type", "content-length"):
             if len(headers.get(name, ())) > 1:
                 return error_response(InputError(f"the header {name}, twice", "it is sent once", "Send one."))
+        if "transfer-encoding" in headers and "content-length" in headers:
+            # A proxy that trusts the other header would see the next request elsewhere (RFC 9112, section 6.3).
+            error = InputError(
+                "Transfer-Encoding and Content-Length", "a body's length is given in one way", "Send one of them."
+            )
+            return error_response(error, headers={"connection": "close"})
         first = {name: values[0] for name, values in headers.items()}
         path = scope["path"].removeprefix(scope.get("root_path", ""))  # the application may be mounted in another one
         is_open = scope["method"] in _READING and path in self._open_paths
-        return self._host_refusal(first) or (None if is_open else self._token_refusal(scope, first))
+        is_link = is_open and first.get("sec-fetch-mode") == "navigate" and first.get("sec-fetch-dest") == "document"
+        return self._host_refusal(first, is_link=is_link) or (None if is_open else self._token_refusal(scope, first))
 
-    def _host_refusal(self, headers: dict[str, str]) -> JsonResponse | None:
-        """Refuse a request to another host, or from another site's page."""
+    def _host_refusal(self, headers: dict[str, str], *, is_link: bool) -> JsonResponse | None:
+        """Refuse a request to another host, or from another site's page, unless a link opens a page without data."""
         host = headers.get("host", "")
         if self._hosts is not None and _host_name(host) not in self._hosts:
             return error_response(
@@ -154,7 +164,7 @@ class AuthMiddleware:
             )
         origin, site = headers.get("origin"), headers.get("sec-fetch-site")
         same = origin is None or _netloc(origin) == host.lower()
-        if not same or (site is not None and site not in ("same-origin", "none")):
+        if not same or (site is not None and site not in ("same-origin", "none") and not is_link):
             return error_response(
                 InputError(
                     f"Origin {excerpt(origin)}, Sec-Fetch-Site {excerpt(site)}",
@@ -219,11 +229,9 @@ class AuthMiddleware:
 
 
 def _host_name(host: str) -> str:
-    """Return the name in a Host header, without its port."""
-    try:
-        return urlsplit(f"//{host}").hostname or ""
-    except ValueError:
-        return ""
+    """Return the name in a Host header, without its port; "" if it is not host or host:port (RFC 9110, section 7.2)."""
+    found = _HOST.fullmatch(host)
+    return "" if found is None else found[1].strip("[]").lower()
 
 
 def _netloc(origin: str) -> str | None:
