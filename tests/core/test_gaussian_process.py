@@ -7,7 +7,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from seasoned.core import Cells, ProcessEstimator, SimilarStates
+from seasoned.core import Cells, ProcessEstimator, SimilarStates, moderate
 from seasoned.errors import InputError
 
 PROPERTY = settings(max_examples=150, deadline=None, derandomize=True)
@@ -41,6 +41,9 @@ def test_estimate_equals_the_dense_posterior(seed, n_states, n_actions, n_untrie
     pi, m, unit, noise = rng.dirichlet(np.ones(len(candidates))), rng.normal(), rng.uniform(0.1, 3.0), 0.2
     estimator = ProcessEstimator(level, noise, deviations=None)
     estimate = estimator.estimate(cells, states, rows=candidates, base_probs=pi, mean=m, unit=unit)
+    moderated = estimator.estimate(
+        cells, states, rows=candidates, base_probs=pi, mean=m, unit=unit, moderation_nats=3.0
+    )
 
     n, means = cells.counts, cells.totals / cells.counts
     within = (cells.squares - n * means**2).clip(0.0)[n > 1].sum() / unit**2
@@ -59,14 +62,16 @@ def test_estimate_equals_the_dense_posterior(seed, n_states, n_actions, n_untrie
     assert estimate.baseline == pytest.approx(m + unit * pi @ q)
     assert estimate.kappa == pytest.approx(eta)
     tried = candidates >= 0
-    assert estimate.deviations == pytest.approx(deviations, abs=1e-5)
     assert (estimate.high - estimate.low >= 2 * 1.959964 * deviations - 1e-5).all()
-    assert estimate.high + estimate.low == pytest.approx(2 * estimate.advantages)
+    assert estimate.high + estimate.low == pytest.approx(2 * estimate.estimated)
+    assert estimate.estimated == pytest.approx(estimate.advantages)
     assert np.isnan(estimate.values[~tried]).all()
-    assert estimate.deviations_from_best is not None
-    behind = np.eye(len(candidates)) - np.eye(len(candidates))[np.argmax(estimate.advantages)]
-    expected = np.sqrt(np.diag(behind @ posterior @ behind.T).clip(0.0))
-    assert estimate.deviations_from_best == pytest.approx(expected, abs=1e-5)
+    # Moderated, the advantages are other ones; the estimate and its interval are the same.
+    behind = np.eye(len(candidates)) - np.eye(len(candidates))[np.argmax(q)]
+    from_best = np.sqrt(np.diag(behind @ posterior @ behind.T).clip(0.0))
+    assert moderated.advantages == pytest.approx(contrasts @ moderate(q, from_best, 3.0), abs=1e-5)
+    assert moderated.estimated == pytest.approx(estimate.estimated)
+    assert moderated.low == pytest.approx(estimate.low) and moderated.high == pytest.approx(estimate.high)
 
 
 @pytest.mark.parametrize("noise", [0.01, 0.1, 1.0, 9.0])

@@ -43,20 +43,21 @@ def test_explain_contains_every_number_of_the_decision(memory):
     assert "V = 0.5" in text
     assert "beta = 1 " in text
     assert "gamma = 0.95" in text
-    for action, n, q, a, base in [
-        ("pay", "2", "0.75", "+0.250", "0.3000"),
-        ("back", "1", "-1", "-1.500", "0.3000"),
-        ("sing", "1", "1.5", "+1.000", "0.1000"),
-        ("wait", "0", "unknown", "+0.500", "0.3000"),
+    for action, n, q, a, nats, base in [
+        ("pay", "2", "0.75", "+0.250", "+0.25", "0.3000"),
+        ("back", "1", "-1", "-1.500", "-1.5", "0.3000"),
+        ("sing", "1", "1.5", "+1.000", "+1", "0.1000"),
+        ("wait", "0", "unknown", "unknown", "+0.5", "0.3000"),
     ]:
         interval = decision.intervals[action]
         about = [] if interval is None else [f"+-{(interval[1] - interval[0]) / 2:.2g}"]
-        assert row(text, action).replace("* ", "").split()[: 6 + len(about)] == [
+        assert row(text, action).replace("* ", "").split()[: 7 + len(about)] == [
             action,
             n,
             q,
             a,
             *about,
+            nats,
             base,
             f"{decision.probs[action]:.4f}",
         ]

@@ -9,7 +9,7 @@ import numpy as np
 import pytest
 
 from seasoned import Episode, JitRL, Memory, Step
-from seasoned.core import UCB, moderate
+from seasoned.core import UCB, Cells, ProcessEstimator, SimilarStates
 from seasoned.errors import InputError
 from seasoned.policies import PRESETS
 from seasoned.types import EvidenceQuery
@@ -124,17 +124,24 @@ def test_the_default_moderates_by_half_of_the_deviation_times_the_eighth_power_o
         memory.add_many(
             [Episode("t", [Step("page cart total", a, r)]) for a, r in (("a", 1.0), ("b", 0.0), ("a", 0.8))]
         )
-        plain = JitRL(memory, moderation=0.0)
-        evidence = plain.evidence(state)
-        estimate = plain.estimate(actions, np.full(3, 1 / 3), evidence, np.random.default_rng(0))
-        decision = JitRL(memory).decide(state, even)
-    behind = moderate(
-        estimate.advantages,
-        0.5 * evidence.similarities.max() ** 8 * estimate.deviations_from_best,
-        PRESETS["default"].beta,
+        policy = JitRL(memory)
+        evidence = policy.evidence(state)
+        plain = JitRL(memory, moderation=0.0).decide(state, even)
+        decision = policy.decide(state, even)
+    sums = evidence.by_state
+    estimate = ProcessEstimator().estimate(
+        Cells(sums.states, sums.actions, sums.counts, sums.weights, sums.totals, sums.squares, sums.shares),
+        SimilarStates(evidence.similarities, evidence.state_similarities),
+        rows=np.array([evidence.actions.index(a) if a in evidence.actions else -1 for a in actions]),
+        base_probs=np.full(3, 1 / 3),
+        mean=evidence.recent.mean,
+        unit=evidence.recent.spread,
+        moderation_nats=PRESETS["default"].beta * 0.5 * evidence.similarities.max() ** 8,
     )
-    assert [decision.advantages[a] for a in actions] == pytest.approx((behind - behind.mean()).tolist(), abs=1e-12)
-    assert decision.advantages["a"] <= estimate.advantages[0]
+    assert [decision.advantages[a] for a in actions] == pytest.approx(estimate.advantages.tolist(), abs=1e-12)
+    assert decision.estimated_advantages == plain.estimated_advantages == pytest.approx(plain.advantages)
+    assert decision.intervals == plain.intervals
+    assert decision.advantages["a"] <= decision.estimated_advantages["a"]
 
 
 @pytest.mark.parametrize("seed", range(6))

@@ -41,28 +41,27 @@ class AdvantageEstimate:
 
     Args:
         values: shape (C,), plain mean returns, NaN where untried.
-        advantages: shape (C,), in reward units divided by `scale`; 0 without evidence.
+        advantages: shape (C,), the shift of a logit per unit of beta: the estimate, moderated, and with the bonus; 0
+            without evidence.
+        estimated: shape (C,), the estimate of `(Q(a) - V) / scale`, neither moderated nor with a bonus. NaN where
+            untried (the process has one there, too).
+        low, high: shape (C,), the 95 % interval of `estimated`; NaN where that is, and infinite if the effect of an
+            action cannot be separated from its states.
         bonuses: shape (C,), the part of the advantages that is exploration.
-        low, high: shape (C,), 95 % intervals of the advantages without their bonus; NaN where untried (the process has
-            one there, too), and infinite if the effect of an action cannot be separated from its states.
         baseline: V, in reward units; None without evidence for it.
         scale: the divisor of the advantages, in reward units.
         kappa: the shrinkage, in steps.
-        deviations: shape (C,), of the advantages, if the noise and the scale of values are as estimated; the intervals
-            are wider. None: they were not computed.
-        deviations_from_best: shape (C,), likewise of the difference from the candidate with the largest advantage.
     """
 
     values: Floats
     advantages: Floats
-    bonuses: Floats
+    estimated: Floats
     low: Floats
     high: Floats
+    bonuses: Floats
     baseline: float | None
     scale: float
     kappa: float
-    deviations: Floats | None = None
-    deviations_from_best: Floats | None = None
 
     def shifted(self, shifts: Floats, deviations: Floats) -> AdvantageEstimate:
         """Return the estimate with an independent one of other evidence added; the half widths add in squares.
@@ -71,27 +70,25 @@ class AdvantageEstimate:
             shifts: shape (C,), in units of advantage.
             deviations: shape (C,), their standard deviations.
         """
-        total = self.advantages + shifts
-        # Where an interval exists, its own centre moves: that of a moderated advantage is the posterior mean's.
-        centre = np.where(np.isnan(self.low), total - self.bonuses, (self.low + self.high) / 2.0 + shifts)
+        estimated = np.where(np.isnan(self.estimated), 0.0, self.estimated) + shifts
         half = np.hypot(np.where(np.isnan(self.low), 0.0, self.high - self.low) / 2.0, _DEVIATIONS * deviations)
-        own = None if self.deviations is None else np.hypot(self.deviations, deviations)
-        return dataclasses.replace(self, advantages=total, low=centre - half, high=centre + half, deviations=own)
+        return dataclasses.replace(
+            self, advantages=self.advantages + shifts, estimated=estimated, low=estimated - half, high=estimated + half
+        )
 
     def discounted(self, shares: Floats) -> AdvantageEstimate:
         """Return the estimate with each advantage and its interval times a share in [0, 1]; bonuses do not change.
 
-        At a share of 0 there is no interval (NaN).
+        At a share of 0 there is no estimate (NaN).
 
         Args:
             shares: shape (C,), the share of the evidence for each candidate that counts.
         """
         learned = (self.advantages - self.bonuses) * shares
-        low, high = (np.full(len(shares), np.nan) for _ in range(2))
-        for scaled, bound in ((low, self.low), (high, self.high)):
-            np.multiply(bound, shares, out=scaled, where=shares > 0.0)
-        deviations = None if self.deviations is None else self.deviations * shares
-        return dataclasses.replace(self, advantages=learned + self.bonuses, low=low, high=high, deviations=deviations)
+        estimated, low, high = (np.full(len(shares), np.nan) for _ in range(3))
+        for scaled, whole in ((estimated, self.estimated), (low, self.low), (high, self.high)):
+            np.multiply(whole, shares, out=scaled, where=shares > 0.0)
+        return dataclasses.replace(self, advantages=learned + self.bonuses, estimated=estimated, low=low, high=high)
 
 
 @dataclass(frozen=True, slots=True)
@@ -188,14 +185,15 @@ class AdvantageEstimator:
         advantages = np.where(np.isnan(exact), 0.0, exact) + bonuses
         scale = self._scale(advantages, spread)
         return AdvantageEstimate(
-            found.means,
-            advantages / scale,
-            bonuses / scale,
-            (exact - half) / scale,
-            (exact + half) / scale,
-            baseline,
-            scale,
-            found.kappa,
+            values=found.means,
+            advantages=advantages / scale,
+            estimated=exact / scale,
+            low=(exact - half) / scale,
+            high=(exact + half) / scale,
+            bonuses=bonuses / scale,
+            baseline=baseline,
+            scale=scale,
+            kappa=found.kappa,
         )
 
     def _posterior(self, sums: Sums, rows: Ints, base_probs: Floats, spread: float) -> _Posterior:

@@ -10,6 +10,7 @@ import numpy as np
 from seasoned.checks import check_number
 from seasoned.core.advantage import AdvantageEstimate
 from seasoned.core.arrays import Floats, Ints
+from seasoned.core.modulation import moderate
 from seasoned.core.shrinkage import Cells
 from seasoned.core.statistics import t_quantile
 from seasoned.errors import InputError
@@ -68,7 +69,7 @@ class ProcessEstimator:
     v0 + M degrees for M cells; variances are times `max(1, (v0 + y' K^-1 y) / (v0 + M))`, K being the covariance of
     the mean returns (as in a Student-t process: Shah, Wilson and Ghahramani 2014), and are those at the noise
     `(2 + SS / unit^2) / (2 + d)`, if it is larger: by a prior that takes all of the variance for noise. For it a
-    contrast counts as if one cell told of it. `deviations` are those of the posterior itself.
+    contrast counts as if one cell told of it.
 
     The cost is `O(S^3 + sum_a S_a^3 + S^2 A)` for S states and A actions, S_a states with action a.
 
@@ -97,7 +98,15 @@ class ProcessEstimator:
             check_number("deviations", self.deviations, above=0, next_step="The default is 2; None: no bound.")
 
     def estimate(
-        self, cells: Cells, states: SimilarStates, *, rows: Ints, base_probs: Floats, mean: float, unit: float
+        self,
+        cells: Cells,
+        states: SimilarStates,
+        *,
+        rows: Ints,
+        base_probs: Floats,
+        mean: float,
+        unit: float,
+        moderation_nats: float = 0.0,
     ) -> AdvantageEstimate:
         """Return the advantages of C candidates.
 
@@ -108,9 +117,11 @@ class ProcessEstimator:
             base_probs: shape (C,), the model's own policy.
             mean: m, the expected return of an action about which nothing is known, in reward units.
             unit: the scale of returns, in reward units, above 0.
+            moderation_nats: nats per unit of advantage in `moderate`, times the share of the posterior deviation that
+                counts; 0: the advantages are as estimated.
 
         Raises:
-            InputError: the similarities do not fit the cells, or the unit is not above 0.
+            InputError: the similarities do not fit the cells, the unit is not above 0, or the moderation is below 0.
         """
         n_states = len(states.to_query)
         if states.to_each_other.shape != (n_states, n_states) or (
@@ -177,19 +188,18 @@ class ProcessEstimator:
         )
         tried = known & (np.append(weights_of, 0.0)[at] > 0.0)
         means[tried] = totals_of[rows[tried]] / weights_of[rows[tried]]
+        best = (np.arange(len(rows)) == int(np.argmax(values))).astype(np.float64)
+        behind = moderate(values, deviations_from(best), moderation_nats) if moderation_nats else values
         return AdvantageEstimate(
             values=means,
-            advantages=advantages,
-            bonuses=np.zeros(len(rows)),
+            advantages=behind - float(base_probs @ behind),
+            estimated=advantages,
             low=advantages - half,
             high=advantages + half,
+            bonuses=np.zeros(len(rows)),
             baseline=mean + unit * float(base_probs @ values),
             scale=unit,
             kappa=parts.noise,
-            deviations=np.sqrt(contrast),
-            deviations_from_best=deviations_from(
-                (np.arange(len(rows)) == int(np.argmax(advantages))).astype(np.float64)
-            ),
         )
 
     def _half_widths(self, contrast: Floats, base_probs: Floats, parts: _Blocks, fit: float, n_cells: int) -> Floats:

@@ -47,6 +47,7 @@ def base_decision(
         "advantages": dict.fromkeys(actions, 0.0),
         "values": dict.fromkeys(actions),
         "counts": dict.fromkeys(actions, 0),
+        "estimated_advantages": dict.fromkeys(actions),
         "intervals": dict.fromkeys(actions),
         "baseline": None,
         "beta": 0.0,

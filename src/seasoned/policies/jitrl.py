@@ -20,7 +20,6 @@ from seasoned.core import (
     faded,
     log_softmax,
     mix_in,
-    moderate,
     modulate,
     sample_index,
 )
@@ -274,7 +273,8 @@ class JitRL:
         if found is None:
             return estimate
         if not evidence.weights.any():  # choices alone: returns say nothing, not even how little
-            estimate = dataclasses.replace(estimate, low=np.full(len(rows), np.nan), high=np.full(len(rows), np.nan))
+            unknown = np.full(len(rows), np.nan)
+            estimate = dataclasses.replace(estimate, estimated=unknown, low=unknown, high=unknown)
         return estimate.shifted(found.beta / beta * found.advantages, found.beta / beta * found.deviations)
 
     def _process_estimate(
@@ -293,17 +293,18 @@ class JitRL:
             latest = evidence.latest
             since = LatestReturns(latest.states, latest.actions, latest.returns)
             cells = faded(cells, since, rate=self.settings.change_rate, mean=recent.mean, unit=unit)
-        estimate = self.settings.process.estimate(
-            cells, SimilarStates(to_query, to_each_other), rows=rows, base_probs=base_probs, mean=recent.mean, unit=unit
-        )
-        deviations = estimate.deviations_from_best
-        if self.settings.moderation == 0.0 or deviations is None:
-            return estimate
         # What is learned at a state is used again only as far as alike states come again: the deviation counts in full
         # where the state itself is stored, and hardly among sentences, each of which comes once.
         share = self.settings.moderation * float(to_query.max(initial=0.0)) ** _RECURRENCE_POWER
-        behind = moderate(estimate.advantages, share * deviations, self.settings.beta_after(evidence.n_episodes))
-        return dataclasses.replace(estimate, advantages=behind - float(base_probs @ behind))
+        return self.settings.process.estimate(
+            cells,
+            SimilarStates(to_query, to_each_other),
+            rows=rows,
+            base_probs=base_probs,
+            mean=recent.mean,
+            unit=unit,
+            moderation_nats=share * self.settings.beta_after(evidence.n_episodes),
+        )
 
     def _kl_limit(self, evidence: Evidence) -> float | None:
         """Return the most nats that the decision may spend; None: no limit."""
@@ -399,6 +400,7 @@ class JitRL:
             propensity=1.0 if settings.selection == "argmax" else float(probs[chosen]),
             explored={a: bonus for a, bonus in by_action(estimate.bonuses).items() if bonus},
             memory_only=added,
+            estimated_advantages={a: None if np.isnan(x) else x for a, x in by_action(estimate.estimated).items()},
             intervals={a: None if np.isnan(low) else (low, high) for a, low, high in bounds},
             **recorded,
         )

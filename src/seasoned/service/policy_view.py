@@ -80,7 +80,7 @@ def _intervals(decision: Decision) -> Mapping[str, tuple[float, float]]:
             moved = advantages - rest * (bound - advantages[i]) * base[i] / others
             moved[i] = bound
             ends.append(float(np.exp(modulate(logprobs, moved, decision.beta)[i])))
-        # Moderation moves the policy less than its intervals say: the interval includes where it is.
+        # The interval is of the estimate. Moderation moves the policy less: the interval includes where it is.
         ends.append(decision.probs[action])
         intervals[action] = (min(ends), max(ends))
     return intervals

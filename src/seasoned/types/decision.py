@@ -15,7 +15,7 @@ from seasoned.types.experience import Neighbor
 
 __all__ = ["Decision", "DecisionMode", "Prior"]
 
-_ACTION_CHARS = 32
+_ACTION_CHARS = 23
 
 DecisionMode = Literal["memory", "base", "holdout"]
 """`memory`: memory shifted the policy; `base`: there was too little evidence; `holdout` is reserved."""
@@ -69,9 +69,11 @@ class Decision:
         probs: the policy it was sampled from, after memory.
         base_probs: the policy before memory (memory-only candidates hold `memory_prior` of it).
         logprobs: the log of `base_probs`, in nats.
-        advantages: the shift per unit of beta; in `means` 0 for actions without evidence.
+        advantages: the shift of each logit per unit of beta, `probs = softmax(logprobs + beta * advantages)`: what is
+            made of `estimated_advantages` by moderation, exploration and `clear_only`.
+        estimated_advantages: the estimate of `(Q(a) - V) / scale`; None without evidence.
+        intervals: 95 % interval of each of `estimated_advantages`; None where that is.
         values: mean return per action, in reward units; None without evidence.
-        intervals: 95 % interval of each advantage, without exploration and moderation; None without evidence.
         counts: per action, the stored steps among the neighbours that took it, and the choices among which it was.
         baseline: V, in reward units; None when there is no evidence.
         beta: nats per unit of advantage.
@@ -122,6 +124,7 @@ class Decision:
     prior: Prior | None = None
     step: int = 0
     seed: int | None = None
+    estimated_advantages: Mapping[str, float | None] = field(default_factory=dict)
     intervals: Mapping[str, tuple[float, float] | None] = field(default_factory=dict)
 
     def explain(self) -> str:
@@ -158,15 +161,19 @@ class Decision:
 
     def _table(self) -> list[str]:
         width = min(_ACTION_CHARS, max(6, *(len(action) for action in self.probs)))
-        lines = ["", f"  {'action':<{width}} {'n':>5} {'Q':>8} {'A':>8} {'95 %':>7} {'base':>6} {'prob':>6}"]
+        heads = f"{'n':>5} {'Q':>8} {'A':>8} {'95 %':>7} {'nats':>8} {'base':>6} {'prob':>6}"
+        lines = ["", f"  {'action':<{width}} {heads}"]
         for action in sorted(self.probs, key=lambda a: -self.probs[a]):
             value, interval = self.values[action], self.intervals.get(action)
+            estimate = self.estimated_advantages.get(action)
             about = "" if interval is None else f"+-{(interval[1] - interval[0]) / 2:.2g}"
             marks = "*" if action == self.action else " "
             lines.append(
                 f"{marks} {_middle(action, width):<{width}} {self.counts[action]:>5} "
-                f"{'unknown' if value is None else format(value, '.4g'):>8} {self.advantages[action]:>+8.3f} "
-                f"{about:>7} {self.base_probs[action]:>6.4f} {self.probs[action]:>6.4f}"
+                f"{'unknown' if value is None else format(value, '.4g'):>8} "
+                f"{'unknown' if estimate is None else format(estimate, '+.3f'):>8} {about:>7} "
+                f"{self.beta * self.advantages[action]:>+8.3g} {self.base_probs[action]:>6.4f} "
+                f"{self.probs[action]:>6.4f}"
             )
             if action in self.memory_only:
                 lines.append("    (from memory)")
