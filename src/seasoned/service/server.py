@@ -10,12 +10,11 @@ from typing import Any
 
 from seasoned.errors import ConfigError
 from seasoned.registry import load_extra
+from seasoned.service.connections import ConnectionLimits, limited_protocol
 
-__all__ = ["listen", "serve"]
+__all__ = ["listen", "make_server", "serve"]
 
 _BACKLOG = 128
-_CONCURRENT = 64
-_KEEP_ALIVE_S = 10
 _SHUTDOWN_S = 10
 
 
@@ -59,6 +58,40 @@ def listen(host: str, port: int, *, secured: bool) -> socket.socket:
     return listening
 
 
+def make_server(app: Any, *, limits: ConnectionLimits | None = None, ready: Callable[[], None] = lambda: None) -> Any:
+    """Return a Uvicorn server of an application; its `run` takes the sockets.
+
+    Args:
+        app: from `make_app`.
+        limits: of its connections; None: the default.
+        ready: called once, when the server accepts requests.
+
+    Raises:
+        MissingExtraError: Uvicorn is not installed.
+    """
+    uvicorn = load_extra("uvicorn", "serve")
+    limits = ConnectionLimits() if limits is None else limits
+    config = uvicorn.Config(
+        app,
+        http=limited_protocol(limits),
+        access_log=False,
+        log_config=None,
+        server_header=False,
+        proxy_headers=False,
+        ws="none",
+        lifespan="on",
+        timeout_keep_alive=max(1, int(limits.head_s)),
+        timeout_graceful_shutdown=_SHUTDOWN_S,
+    )
+
+    class Server(uvicorn.Server):  # type: ignore[misc, name-defined]
+        async def startup(self, sockets: list[socket.socket] | None = None) -> None:
+            await super().startup(sockets)
+            ready()
+
+    return Server(config)
+
+
 def serve(app: Any, listening: socket.socket, *, ready: Callable[[], None] = lambda: None) -> None:
     """Serve requests until a signal to stop; running requests get 10 s to finish.
 
@@ -70,24 +103,6 @@ def serve(app: Any, listening: socket.socket, *, ready: Callable[[], None] = lam
     Raises:
         MissingExtraError: Uvicorn is not installed.
     """
-    uvicorn = load_extra("uvicorn", "serve")
-    config = uvicorn.Config(
-        app,
-        access_log=False,
-        log_config=None,
-        server_header=False,
-        proxy_headers=False,
-        ws="none",
-        lifespan="on",
-        limit_concurrency=_CONCURRENT,
-        timeout_keep_alive=_KEEP_ALIVE_S,
-        timeout_graceful_shutdown=_SHUTDOWN_S,
-    )
-
-    class Server(uvicorn.Server):  # type: ignore[misc, name-defined]
-        async def startup(self, sockets: list[socket.socket] | None = None) -> None:
-            await super().startup(sockets)
-            ready()
-
+    server = make_server(app, ready=ready)
     with contextlib.closing(listening), contextlib.suppress(KeyboardInterrupt):  # Uvicorn raises the signal again
-        Server(config).run(sockets=[listening])
+        server.run(sockets=[listening])
