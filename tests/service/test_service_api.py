@@ -200,7 +200,7 @@ def test_bad_request_is_refused_with_the_reason(client, method, url, body, statu
         (b'{"\\ud800": 1}', "field"),
         (b'{"k": ' + b"1" * 5000 + b"}", "JSON"),
         (b'{"state": ' + b"[" * 33 + b"]" * 33 + b"}", "levels"),
-        (b'{"state": ' + b"[" * 500_000 + b"]" * 500_000 + b"}", "levels"),
+        (b'{"state": ' + b"[" * 50_000 + b"]" * 50_000 + b"}", "levels"),
     ],
     ids=lambda value: repr(value[:24]),
 )

@@ -228,7 +228,15 @@ def asgi(scope, messages, **settings):
     async def send(message):
         sent.append(message)
 
-    gate = AuthMiddleware(app, token=None, hosts=None, max_body_bytes=100, body_timeout_s=0.05, **settings)
+    settings = {
+        "token": None,
+        "hosts": None,
+        "max_body_bytes": 100,
+        "max_running": 8,
+        "body_timeout_s": 0.05,
+        **settings,
+    }
+    gate = AuthMiddleware(app, **settings)
     asyncio.run(gate({"type": "http", "method": "POST", "path": "/v1/x", "headers": [], **scope}, receive, send))
     return sent, reached
 

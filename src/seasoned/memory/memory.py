@@ -235,6 +235,8 @@ class Memory:
         gamma: float | None = None,
         exclude_task: str | None = None,
         similarity: Similarity = "jaccard",
+        start: int = 0,
+        max_chars: int | None = None,
     ) -> list[Neighbor]:
         """Return the k stored steps whose states are most similar to `state`, best first; the search is exact.
 
@@ -242,6 +244,9 @@ class Memory:
         feature sets in which a rare feature weighs more (`"rarity"`, by which the preset `default` compares states; see
         `evidence`). The later of two equally similar steps comes first. Steps of aborted, running and excluded episodes
         are not returned, nor are steps of `exclude_task`.
+
+        Of the k steps the first `start` are left out. The list ends soon after its states and actions have more than
+        `max_chars` characters: the rest is a search from where it ended.
 
         Raises:
             InputError: the state is blank or too large, k is below 1, the threshold is outside [0, 1], or there is no
@@ -252,7 +257,14 @@ class Memory:
         state, exclude_task = redacted(state), redacted(exclude_task)
         return self.session.store.retrying(
             lambda: self._retriever.search(
-                state, k, threshold, gamma=gamma, exclude_task=exclude_task, similarity=similarity
+                state,
+                k,
+                threshold,
+                gamma=gamma,
+                exclude_task=exclude_task,
+                similarity=similarity,
+                start=start,
+                max_chars=max_chars,
             )
         )
 

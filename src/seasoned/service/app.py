@@ -16,15 +16,19 @@ from seasoned.registry import load_extra
 from seasoned.service.auth import LOOPBACK_HOSTS, AuthMiddleware, check_token, log
 from seasoned.service.json_documents import parse_json_body
 from seasoned.service.memory_pool import MemoryPool
-from seasoned.service.responses import JsonResponse, error_response, internal_error_response
+from seasoned.service.responses import JsonResponse, encode_answer, error_response, internal_error_response
 from seasoned.service.routes import ROUTES, Route, ServiceRequest
 
 if TYPE_CHECKING:
     from fastapi import FastAPI
 
-__all__ = ["MAX_BODY_BYTES", "TIMEOUT_S", "make_app"]
+__all__ = ["MAX_ANSWER_BYTES", "MAX_BODY_BYTES", "MAX_RUNNING", "TIMEOUT_S", "make_app"]
 
 MAX_BODY_BYTES = 4 * 1024 * 1024
+MAX_ANSWER_BYTES = 16 * 1024 * 1024
+MAX_RUNNING = 64
+"""Requests at a time; the health check and the page's files are not counted."""
+
 TIMEOUT_S = 35.0
 """Seconds per request; longer than the store waits for a lock, so that the store reports that it is busy."""
 
@@ -49,6 +53,7 @@ def make_app(
     read_only: bool = False,
     encoder: StateEncoder | None = None,
     max_body_bytes: int = MAX_BODY_BYTES,
+    max_answer_bytes: int = MAX_ANSWER_BYTES,
     timeout_s: float = TIMEOUT_S,
 ) -> FastAPI:
     """Return the HTTP service of a memory, with its feedback page, as an ASGI application.
@@ -66,6 +71,7 @@ def make_app(
         encoder: encoder of a new namespace; an existing namespace must have the same. None: the namespace's own, or
             the default.
         max_body_bytes: maximum size of a request's body.
+        max_answer_bytes: maximum size of an answer; a longer list is served in pages.
         timeout_s: seconds per request; the operation may still complete after the timeout.
 
     Raises:
@@ -106,13 +112,14 @@ def make_app(
         token=token,
         hosts=hosts,
         max_body_bytes=max_body_bytes,
+        max_running=MAX_RUNNING,
         body_timeout_s=_BODY_TIMEOUT_S,
         open_paths=(*_PAGE, "/healthz", "/openapi.json"),
     )
     for route in ROUTES:
         app.add_api_route(
             route.path,
-            _endpoint(fastapi, route, pool, timeout_s),
+            _endpoint(fastapi, route, pool, timeout_s, max_answer_bytes),
             methods=[route.method],
             name=route.handler.__name__,
             summary=route.summary,
@@ -142,26 +149,39 @@ def _describe_token(app: FastAPI) -> None:
     app.openapi = described  # type: ignore[method-assign]
 
 
-def _endpoint(fastapi: Any, route: Route, pool: MemoryPool, timeout_s: float) -> Any:
-    """Return the coroutine that FastAPI calls."""
+def _endpoint(fastapi: Any, route: Route, pool: MemoryPool, timeout_s: float, max_answer_bytes: int) -> Any:
+    """Return the coroutine that FastAPI calls.
+
+    The body is parsed, the handler runs and the answer is encoded in a thread, so that the event loop stays free.
+    """
+
+    def work(request: Any, body: bytes) -> bytes:
+        document = parse_json_body(body) if route.body is not None else {}
+        received = ServiceRequest(pool, dict(request.path_params), _query(request, route), document, max_answer_bytes)
+        return encode_answer(route.handler(received), max_answer_bytes)
 
     async def endpoint(request: Any) -> Any:
-        response = await _response(route, pool, request, timeout_s)
-        return fastapi.Response(response.body(), response.status, response.headers, "application/json")
+        status, headers = route.status, {}
+        try:
+            body = await request.body()
+            if route.immediate:
+                answer = work(request, body)
+            else:
+                async with asyncio.timeout(timeout_s):
+                    answer = await asyncio.to_thread(work, request, body)
+        except Exception as error:
+            refusal = _error(route, error, timeout_s)
+            answer, status, headers = refusal.body(), refusal.status, refusal.headers
+        return fastapi.Response(answer, status, headers, "application/json")
 
     endpoint.__name__ = route.handler.__name__
     endpoint.__annotations__ = {"request": fastapi.Request}
     return endpoint
 
 
-async def _response(route: Route, pool: MemoryPool, request: Any, timeout_s: float) -> JsonResponse:
-    """Run the handler in a thread, within the timeout; return its result, or its error as a response."""
-    try:
-        body = parse_json_body(await request.body()) if route.body is not None else {}
-        received = ServiceRequest(pool, dict(request.path_params), _query(request, route), body)
-        async with asyncio.timeout(timeout_s):
-            return JsonResponse(route.status, await asyncio.to_thread(route.handler, received))
-    except TimeoutError:
+def _error(route: Route, error: Exception, timeout_s: float) -> JsonResponse:
+    """Return the response for an error of a handler, and log an unexpected one."""
+    if isinstance(error, TimeoutError):
         return error_response(
             StoreBusyError(
                 f"no answer in {timeout_s:g} s",
@@ -169,14 +189,13 @@ async def _response(route: Route, pool: MemoryPool, request: Any, timeout_s: flo
                 "Check if it did, or send the request again: with an id, a repetition changes nothing.",
             )
         )
-    except SeasonedError as error:
+    if isinstance(error, SeasonedError):
         response = error_response(error)
         if response.status >= 500:
             log.error("%s %s: %s", route.method, route.path, error)
         return response
-    except Exception:
-        log.exception("%s %s", route.method, route.path)
-        return internal_error_response()
+    log.error("%s %s", route.method, route.path, exc_info=error)
+    return internal_error_response()
 
 
 def _query(request: Any, route: Route) -> dict[str, str]:

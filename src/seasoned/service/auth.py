@@ -79,6 +79,7 @@ class AuthMiddleware:
         token: the bearer token; None: no authentication.
         hosts: accepted Host names; None: any.
         max_body_bytes: maximum size of a body.
+        max_running: requests at a time; a further one is refused as busy. Open paths are not counted.
         body_timeout_s: seconds for a body to arrive.
         open_paths: paths that need no token: the page's own files, and the health check.
     """
@@ -90,6 +91,7 @@ class AuthMiddleware:
         token: str | None,
         hosts: Collection[str] | None,
         max_body_bytes: int,
+        max_running: int,
         body_timeout_s: float,
         open_paths: Collection[str] = (),
     ) -> None:
@@ -97,6 +99,8 @@ class AuthMiddleware:
         self._token = None if token is None else check_token(token).encode()
         self._hosts = None if hosts is None else frozenset(host.lower() for host in hosts)
         self._max_body_bytes = max_body_bytes
+        self._max_running = max_running
+        self._n_running = 0
         self._body_timeout_s = body_timeout_s
         self._open_paths = frozenset(open_paths)
 
@@ -119,17 +123,35 @@ class AuthMiddleware:
 
         try:
             refusal = self._refusal(scope)
-            body = b"" if refusal is not None else await self._body(scope, receive)
-            if isinstance(body, JsonResponse):
-                refusal, body = body, b""
             if refusal is not None:
                 await _send(refusal, sending)
-                return
-            await self._app(scope, _replayed(body, receive), sending)
+            elif self._is_open(scope):
+                await self._app(scope, _replayed(b"", receive), sending)
+            elif self._n_running >= self._max_running:
+                rule = f"at most {self._max_running} requests are answered at a time"
+                busy = StoreBusyError("one request more", rule, "Send it again in a moment.")
+                await _send(error_response(busy), sending)
+            else:
+                await self._run(scope, receive, sending)
         finally:
             client = (scope.get("client") or ("-",))[0]
             elapsed_ms = 1000 * (time.perf_counter() - began)
             log.info("%s %s %s %d %.1f ms", client, scope["method"], quote(scope["path"]), status, elapsed_ms)
+
+    async def _run(self, scope: MutableMapping[str, Any], receive: Receive, send: Send) -> None:
+        self._n_running += 1
+        try:
+            body = await self._body(scope, receive)
+            if isinstance(body, JsonResponse):
+                await _send(body, send)
+            else:
+                await self._app(scope, _replayed(body, receive), send)
+        finally:
+            self._n_running -= 1
+
+    def _is_open(self, scope: MutableMapping[str, Any]) -> bool:
+        path = scope["path"].removeprefix(scope.get("root_path", ""))  # the application may be mounted in another one
+        return scope["method"] in _READING and path in self._open_paths
 
     def _refusal(self, scope: MutableMapping[str, Any]) -> JsonResponse | None:
         headers: dict[str, list[str]] = {}
@@ -145,8 +167,7 @@ class AuthMiddleware:
             )
             return error_response(error, headers={"connection": "close"})
         first = {name: values[0] for name, values in headers.items()}
-        path = scope["path"].removeprefix(scope.get("root_path", ""))  # the application may be mounted in another one
-        is_open = scope["method"] in _READING and path in self._open_paths
+        is_open = self._is_open(scope)
         is_link = is_open and first.get("sec-fetch-mode") == "navigate" and first.get("sec-fetch-dest") == "document"
         return self._host_refusal(first, is_link=is_link) or (None if is_open else self._token_refusal(scope, first))
 

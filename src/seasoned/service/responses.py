@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import json
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
+from itertools import accumulate, takewhile
 from typing import Any
 
 from seasoned.errors import (
@@ -17,7 +19,17 @@ from seasoned.errors import (
     StoreFullError,
 )
 
-__all__ = ["HTTP_NAMES", "STATUSES", "JsonResponse", "error_response", "internal_error_response", "status_of"]
+__all__ = [
+    "HTTP_NAMES",
+    "STATUSES",
+    "JsonResponse",
+    "Listing",
+    "encode_answer",
+    "encode_json",
+    "error_response",
+    "internal_error_response",
+    "status_of",
+]
 
 STATUSES: tuple[tuple[type[SeasonedError], int], ...] = (
     (NotFoundError, 404),
@@ -54,8 +66,72 @@ class JsonResponse:
     headers: dict[str, str] = field(default_factory=dict)
 
     def body(self) -> bytes:
-        """Return the document as ASCII JSON, so that lone surrogates cannot break a response."""
-        return json.dumps(self.document, allow_nan=False).encode()
+        """Return the document as JSON."""
+        return encode_json(self.document)
+
+
+def encode_json(document: Any) -> bytes:
+    """Return a document as ASCII JSON, so that lone surrogates cannot break a response."""
+    return json.dumps(document, allow_nan=False).encode()
+
+
+@dataclass(frozen=True, slots=True)
+class Listing:
+    """A page of a list: as many items as an answer's size allows, and the cursor of the next page.
+
+    Args:
+        name: the list's field in the document.
+        items: the items of this page.
+        start: the place of the first one in the whole list, from 0.
+        more: whether the whole list has items after these.
+        fields: the document's other fields.
+
+    Example:
+        >>> Listing("found", ["a", "b"], 0, more=False).encode(100)
+        b'{"found": ["a", "b"]}'
+        >>> Listing("found", ["a" * 40, "b" * 40], 0, more=False).encode(100)
+        b'{"found": ["aaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaa"], "next": "1"}'
+    """
+
+    name: str
+    items: Sequence[Any]
+    start: int
+    more: bool
+    fields: Mapping[str, Any] = field(default_factory=dict)
+
+    def encode(self, max_bytes: int) -> bytes:
+        """Return the document in at most `max_bytes`: without its last items, if they do not fit.
+
+        A document that has an item after its last one names the place of that item as `next`. A first item that is too
+        large is the only one.
+        """
+        encoded = self._encode(len(self.items))
+        if len(encoded) <= max_bytes:
+            return encoded
+        empty_bytes = len(self._encode(0))
+        sizes = accumulate((len(encode_json(item)) + len(", ") for item in self.items), initial=empty_bytes)
+        n_fitting = sum(1 for _ in takewhile(lambda size: size <= max_bytes, sizes)) - 1
+        return self._encode(max(n_fitting, 1))
+
+    def _encode(self, n: int) -> bytes:
+        cursor = {"next": str(self.start + n)} if self.more or n < len(self.items) else {}
+        return encode_json({**self.fields, self.name: list(self.items[:n]), **cursor})
+
+
+def encode_answer(answer: Any, max_bytes: int) -> bytes:
+    """Return a handler's result as JSON of at most `max_bytes`.
+
+    Raises:
+        InputError: it is larger.
+    """
+    encoded = answer.encode(max_bytes) if isinstance(answer, Listing) else encode_json(answer)
+    if len(encoded) > max_bytes:
+        raise InputError(
+            f"an answer of {len(encoded)} bytes",
+            f"an answer has at most {max_bytes} bytes",
+            "Read it in Python, from the memory itself.",
+        )
+    return encoded
 
 
 def status_of(error: SeasonedError) -> int:

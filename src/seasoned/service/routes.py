@@ -1,4 +1,4 @@
-"""Routes of the service: each address with its handler. Handlers are synchronous; each runs in a thread."""
+"""Routes of the service: each address with its handler. Handlers are synchronous; all but one run in a thread."""
 
 from __future__ import annotations
 
@@ -22,6 +22,7 @@ from seasoned.service.json_documents import (
 from seasoned.service.memory_pool import MemoryPool
 from seasoned.service.policy_view import answer_key, policy_to_json
 from seasoned.service.questions import Question, Questions
+from seasoned.service.responses import Listing
 from seasoned.service.schemas import (
     ANSWER_SCHEMA,
     EPISODE_SCHEMA,
@@ -36,6 +37,8 @@ __all__ = ["ROUTES", "Route", "ServiceRequest"]
 
 MAX_NEIGHBORS = 1000
 MAX_LISTED = 1000
+LISTED_QUESTIONS = 20
+MAX_CURSOR = 10**9
 
 
 @dataclass(frozen=True, slots=True)
@@ -46,6 +49,7 @@ class ServiceRequest:
     path: Mapping[str, str]
     query: Mapping[str, str]
     body: Mapping[str, Any]
+    max_answer_bytes: int
 
     @property
     def memory(self) -> Memory:
@@ -55,7 +59,10 @@ class ServiceRequest:
 
 @dataclass(frozen=True, slots=True)
 class Route:
-    """An address with its handler, its body's JSON Schema (or a function that returns it) and its query parameters."""
+    """An address with its handler, its body's JSON Schema (or a function that returns it) and its query parameters.
+
+    An `immediate` handler runs in the event loop, and so does not wait for a thread.
+    """
 
     method: str
     path: str
@@ -64,6 +71,7 @@ class Route:
     body: Mapping[str, Any] | Callable[[], Mapping[str, Any]] | None = None
     status: int = 200
     query: tuple[str, ...] = ("namespace",)
+    immediate: bool = False
 
     def openapi(self, *, secured: bool) -> dict[str, Any]:
         """Return the OpenAPI document without the summary: parameters, the body's schema, the token."""
@@ -86,6 +94,19 @@ class Route:
         statuses = set(ERROR_DESCRIPTIONS) if self.body is not None else set(ERROR_DESCRIPTIONS) - {409, 413, 415}
         content = {"application/json": {"schema": PROBLEM_SCHEMA}}
         return {status: {"description": ERROR_DESCRIPTIONS[status], "content": content} for status in sorted(statuses)}
+
+
+def _page(request: ServiceRequest, default: int) -> tuple[int, int]:
+    """Return the cursor and the limit of a request for a list."""
+    limit = _whole_text("limit", request.query.get("limit", str(default)), 1, MAX_LISTED)
+    return _whole_text("cursor", request.query.get("cursor", "0"), 0, MAX_CURSOR), limit
+
+
+def _whole_text(name: str, text: object, low: int, high: int) -> int:
+    fits = isinstance(text, str) and len(text) <= len(str(high)) and text.isascii() and text.isdigit()
+    if not isinstance(text, str) or not fits or not low <= int(text) <= high:
+        raise InputError(f"{name} = {excerpt(text)}", f"a {name} is {low} to {high}", "Leave it out, or pass `next`.")
+    return int(text)
 
 
 def health(request: ServiceRequest) -> Any:
@@ -122,6 +143,7 @@ def search(request: ServiceRequest) -> Any:
     k = query.get("k", 10)
     if isinstance(k, int) and k > MAX_NEIGHBORS:
         raise InputError(f"k = {k}", f"at most {MAX_NEIGHBORS} are returned at once", "Ask for fewer.")
+    start = _whole_text("cursor", query.get("cursor", "0"), 0, MAX_NEIGHBORS)
     gamma = query.get("gamma")
     if gamma is not None:
         check_gamma(gamma)
@@ -133,13 +155,19 @@ def search(request: ServiceRequest) -> Any:
                 "Leave it out for the memory's own, or ask once in Python: memory.search(..., gamma=...).",
             )
     found = request.memory.search(
-        query["state"], k, query.get("threshold", 0.0), gamma=gamma, exclude_task=query.get("exclude_task")
+        query["state"],
+        k,
+        query.get("threshold", 0.0),
+        gamma=gamma,
+        exclude_task=query.get("exclude_task"),
+        start=start,
+        max_chars=request.max_answer_bytes,  # JSON has at least a byte for each character
     )
     neighbors = []
     for neighbor in found:
         experience = dataclasses.asdict(neighbor.experience)
         neighbors.append({"similarity": neighbor.similarity, "return": experience.pop("return_"), **experience})
-    return {"neighbors": neighbors}
+    return Listing("neighbors", neighbors, start, more=False)
 
 
 def add_feedback(request: ServiceRequest) -> Any:
@@ -150,7 +178,10 @@ def add_feedback(request: ServiceRequest) -> Any:
 
 def list_feedback(request: ServiceRequest) -> Any:
     """Return typed feedback, the oldest first."""
-    return {"feedback": [record_to_json(one) for one in request.memory.feedback_records(request.query.get("episode"))]}
+    start, limit = _page(request, MAX_LISTED)
+    records = request.memory.feedback_records(request.query.get("episode"))
+    listed = [record_to_json(one) for one in records[start : start + limit]]
+    return Listing("feedback", listed, start, more=start + limit < len(records))
 
 
 def revoke_feedback(request: ServiceRequest) -> Any:
@@ -171,16 +202,11 @@ def ask_question(request: ServiceRequest) -> Any:
 
 def list_questions(request: ServiceRequest) -> Any:
     """Return the questions without an answer of an author, those with the fewest answers first."""
-    limit = request.query.get("limit", "20")
-    short = len(limit) <= len(str(MAX_LISTED))  # int() refuses thousands of digits
-    if not (short and limit.isascii() and limit.isdigit() and 1 <= int(limit) <= MAX_LISTED):
-        raise InputError(f"?limit={excerpt(limit)}", f"a limit is 1 to {MAX_LISTED}", "Leave it out for 20.")
-    queue = Questions(request.memory).queue(author=request.query.get("author"), limit=int(limit))
-    return {
-        "open": queue.n_open,
-        "total": queue.n_total,
-        "questions": [{**dataclasses.asdict(one), "answers": n} for one, n in queue.questions],
-    }
+    start, limit = _page(request, LISTED_QUESTIONS)
+    queue = Questions(request.memory).queue(author=request.query.get("author"), limit=start + limit)
+    listed = [{**dataclasses.asdict(one), "answers": n} for one, n in queue.questions[start:]]
+    counts = {"open": queue.n_open, "total": queue.n_total}
+    return Listing("questions", listed, start, more=start + limit < queue.n_open, fields=counts)
 
 
 def get_question(request: ServiceRequest) -> Any:
@@ -213,14 +239,20 @@ def question_positions(request: ServiceRequest) -> Any:
 
 
 ROUTES = (
-    Route("GET", "/healthz", health, "Whether the service runs; needs no token.", query=()),
+    Route("GET", "/healthz", health, "Whether the service runs; needs no token.", query=(), immediate=True),
     Route("GET", "/v1/namespaces", namespaces, "The namespaces that are served.", query=()),
     Route("GET", "/v1/stats", stats, "Counts of a namespace's content."),
     Route("POST", "/v1/episodes", add_episode, "Store an episode; idempotent with an id.", EPISODE_SCHEMA, 201),
     Route("GET", "/v1/episodes/{id:path}", get_episode, "An episode, as it was posted."),
     Route("POST", "/v1/search", search, "Stored steps at states like this one.", SEARCH_SCHEMA),
     Route("POST", "/v1/feedback", add_feedback, "Store typed feedback.", feedback_schema, 201),
-    Route("GET", "/v1/feedback", list_feedback, "Typed feedback, the oldest first.", query=("namespace", "episode")),
+    Route(
+        "GET",
+        "/v1/feedback",
+        list_feedback,
+        "Typed feedback, the oldest first.",
+        query=("namespace", "episode", "limit", "cursor"),
+    ),
     Route("DELETE", "/v1/feedback/{id:path}", revoke_feedback, "Revoke feedback; idempotent."),
     Route("POST", "/v1/questions", ask_question, "Ask people; the same question is stored once.", QUESTION_SCHEMA, 201),
     Route(
@@ -228,7 +260,7 @@ ROUTES = (
         "/v1/questions",
         list_questions,
         "Questions without an answer of an author.",
-        query=("namespace", "author", "limit"),
+        query=("namespace", "author", "limit", "cursor"),
     ),
     Route("GET", "/v1/positions", question_positions, "Choices by position in the displayed list."),
     Route(

@@ -56,6 +56,7 @@ SEARCH_SCHEMA = _object(
     threshold={"type": "number", "minimum": 0, "maximum": 1, "default": 0},
     gamma={"type": "number", "minimum": 0, "maximum": 1, "description": "One that the memory keeps. Default: its own."},
     exclude_task=_TEXT,
+    cursor={**_TEXT, "description": "`next` of the answer before, with the same other fields."},
 )
 
 FEEDBACK_TARGET: dict[str, dict[str, Any]] = {

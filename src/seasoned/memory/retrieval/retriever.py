@@ -9,7 +9,7 @@ from typing import NamedTuple
 
 import numpy as np
 
-from seasoned.checks import check_text
+from seasoned.checks import check_text, check_whole
 from seasoned.core import N_RECENT, check_gamma, recent_moments, robust_moments, robust_spread
 from seasoned.errors import InputError, ReadOnlyStoreError
 from seasoned.memory.index.jaccard import JaccardIndex
@@ -45,6 +45,7 @@ __all__ = ["MAX_LISTED_NEIGHBORS", "Retriever"]
 
 MAX_LISTED_NEIGHBORS = 50
 _ENOUGH_NEAR = 8
+_CHUNK_VISITS = 16  # read at once, where the texts of a search are limited
 _N_LATEST = 256
 _FEWEST_TO_CHANGE = 4
 _MOST_READ_RECENT = 16 * N_RECENT  # where many of the latest steps are there for choices alone
@@ -415,6 +416,8 @@ class Retriever:
         gamma: float,
         exclude_task: str | None,
         similarity: Similarity = "jaccard",
+        start: int = 0,
+        max_chars: int | None = None,
     ) -> list[Neighbor]:
         """Return the k nearest stored steps; see `Memory.search`."""
         check_text("state", state)
@@ -424,11 +427,22 @@ class Retriever:
         k, threshold = check_nearest(k, threshold)
         check_gamma(gamma)
         check_similarity(similarity)
+        check_whole("start", start, 0, next_step="Leave it out for the best.")
         features = self._encoder.features(state)
         with self.fresh_snapshot(gamma, 1.0) as view_id:
-            visits = self._nearest_visits(features, k, threshold, TaskFilter(exclude_task), similarity)
-            found = self._merged.experiences(view_id, [visit.visit for visit in visits])
-            return [Neighbor(found[visit.visit][0], visit.similarity) for visit in visits]
+            visits = self._nearest_visits(features, k, threshold, TaskFilter(exclude_task), similarity)[start:]
+            chunk = max(1, len(visits)) if max_chars is None else _CHUNK_VISITS
+            neighbors: list[Neighbor] = []
+            n_chars = 0
+            for first in range(0, len(visits), chunk):
+                read = visits[first : first + chunk]
+                found = self._merged.experiences(view_id, [visit.visit for visit in read])
+                neighbors += [Neighbor(found[visit.visit][0], visit.similarity) for visit in read]
+                if max_chars is not None:
+                    n_chars += sum(len(one.experience.state) + len(one.experience.action) for one in neighbors[first:])
+                    if n_chars > max_chars:
+                        break
+            return neighbors
 
     def steps(self, gamma: float) -> list[Experience]:
         """Return every stored step that is not excluded, the latest first; see `Memory.steps`."""
