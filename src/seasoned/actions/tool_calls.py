@@ -10,6 +10,7 @@ from dataclasses import dataclass
 from decimal import Decimal, InvalidOperation
 from typing import Any, NoReturn
 
+from seasoned.actions.code_fence import fenced_text
 from seasoned.checks import check_text
 from seasoned.errors import InputError, excerpt
 
@@ -18,7 +19,6 @@ __all__ = ["ToolAction", "canonical_tool_call", "parse_tool_call"]
 _MAX_DEPTH = 100
 _MAX_DIGITS = 1000
 _TOO_LARGE = 10**_MAX_DIGITS
-_FENCE = re.compile(r"\s*```[\w-]*[ \t]*\n(.*?)\n?[ \t]*```\s*", re.DOTALL)
 
 
 @dataclass(frozen=True, eq=False)
@@ -102,8 +102,8 @@ def parse_tool_call(call: str | Mapping[str, Any]) -> ToolAction:
     """
     seen = excerpt(call if isinstance(call, str) else type(call).__name__)
     if isinstance(call, str):
-        fenced = _FENCE.fullmatch(call)
-        call = _read(fenced[1] if fenced else call)
+        fenced = fenced_text(call.strip(), whole=True)
+        call = _read(call if fenced is None else fenced)
     if not isinstance(call, Mapping):
         raise InputError(f"tool call {seen}", "a tool call must be one JSON object", "Pass the calls one by one.")
     inner = call.get("function", call)

@@ -33,10 +33,11 @@ _OPTIONS = {
     "free_text": Option(False),
 }
 _READ_RECIPE = "examine cookbook"
-_ITEM = r"(?:an?|some) (?:(?! and |, | on the floor)[\w' -])+"
-_LIST = re.compile(rf"({_ITEM}(?:, {_ITEM})*) and ({_ITEM})(?=\.| on the floor)")
-_RECIPE = re.compile(r"^Ingredients:\n(?P<ingredients>.*?)\nDirections:\n(?P<directions>.*)", re.DOTALL | re.MULTILINE)
-_BANNER = re.compile(r"\n>\s*(?:-= .*)?\s*\Z")
+# The bounds are beyond any room; without them a line of articles would be read again from each of them.
+_ITEM = r"(?:an?|some) (?:(?! and |, | on the floor)[\w' -]){1,80}"
+_LIST = re.compile(rf"({_ITEM}(?:, {_ITEM}){{0,60}}) and ({_ITEM})(?=\.| on the floor)")
+_BANNER = re.compile(r"\n>\s*+(?:-= .*+)?+\s*+\Z")
+_TITLE = re.compile(r"-= ((?:(?!-= ).)*?) =-")
 
 
 class TextWorldEnv:
@@ -152,8 +153,11 @@ class TextWorldEnv:
         command = self._guard.resolve_action(action, free_text=self._free_text)
         game, _, _ = self._game.step(command)
         feedback = _tidy(_BANNER.sub("", game.feedback))
-        if self._show_recipe and command == _READ_RECIPE and (recipe := _RECIPE.search(feedback)):
-            self._recipe = f"{_in_line(recipe['ingredients'])}. Then {_in_line(recipe['directions'])}."
+        if self._show_recipe and command == _READ_RECIPE:
+            _, _, recipe = f"\n{feedback}".partition("\nIngredients:\n")
+            ingredients, found, directions = recipe.partition("\nDirections:\n")
+            if found:
+                self._recipe = f"{_in_line(ingredients)}. Then {_in_line(directions)}."
         reward, self._points = int(game.score) - self._points, int(game.score)
         return self._guard.observe(
             self._state(game, feedback=feedback),
@@ -211,7 +215,7 @@ def open_textworld(target: str, options: Mapping[str, str], *, games_dir: str | 
 
 def _tidy(text: str) -> str:
     """Return the text without title rules and blank lines, with its lists of things sorted."""
-    text = re.sub(r"-= (.*?) =-", r"\1.", text)
+    text = _TITLE.sub(r"\1.", text)
     lines = (" ".join(line.split()) for line in text.splitlines())
     return _LIST.sub(_sort_list, "\n".join(line for line in lines if line))
 

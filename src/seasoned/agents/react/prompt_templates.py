@@ -12,7 +12,7 @@ from seasoned.errors import InputError, excerpt
 __all__ = ["FIELDS", "TOOL_TEMPLATES", "Templates", "fill"]
 
 _FIELD = re.compile(r"\{\{([^\W\d]\w*)\}\}|\{([^\W\d]\w*)\}")
-_MISWRITTEN = re.compile(r"\{[^\S\n]*([^\W\d]\w*)[^\S\n]*(?:![^{}\s]*)?(?::[^{}\s]*)?[^\S\n]*\}")
+_MISWRITTEN = re.compile(r"\{[^\S\n]*+([^\W\d]\w*+)[^\S\n]*+(?:[!:][^{}\s]*+)?+[^\S\n]*+\}")
 _PARAGRAPHS = re.compile(r"\n[^\S\n]*\n\s*")
 
 _SEEN = ("goal", "plan", "examples", "history", "observation")

@@ -7,6 +7,7 @@ from collections.abc import Callable, Collection, Iterator, Sequence
 from dataclasses import dataclass
 
 from seasoned.actions import canonical_call, canonical_tool_call, parse_tool_call
+from seasoned.actions.code_fence import fenced_text
 from seasoned.errors import InputError, ModelAnswerError, SeasonedError, excerpt
 from seasoned.protocols import Completion
 from seasoned.protocols.thinking_block import after_thinking
@@ -14,10 +15,9 @@ from seasoned.types import normalize_action
 
 __all__ = ["ParsedReply", "action_line", "canonical_action", "read_reasoning", "read_reply"]
 
-_MARKER = re.compile(r"^[\s>*_#-]*action[*_]*[^\S\n]*:[*_]*[^\S\n]*", re.IGNORECASE | re.MULTILINE)
+# Blanks before the mark are of its own line: a run of line breaks would be read again from each of them.
+_MARKER = re.compile(r"^(?:[^\S\n]|[>*_#-])*+action[*_]*+[^\S\n]*+:[*_]*+[^\S\n]*+", re.IGNORECASE | re.MULTILINE)
 _THOUGHT = re.compile(r"^[\s>*_#-]*(?:thought|reasoning|plan)[*_]*[^\S\n]*:[*_]*\s*", re.IGNORECASE)
-_FENCE = re.compile(r"```[\w+-]*[ \t]*\n(.*?)\n?[ \t]*```", re.DOTALL)
-_INLINE_FENCE = re.compile(r"```[ \t]*(\S[^\n]*?)[ \t]*```")
 _BULLET = re.compile(r"^(?:[-*•]|\(?(?:\d{1,3}|[A-Za-z])[).:])\s+")
 _QUOTES = ("`", '"', "'", "**", "*")
 
@@ -148,15 +148,15 @@ def _first(text: str, emphasis: str) -> tuple[str, bool]:
     """
     text = text.lstrip()
     if text.startswith("```"):
-        fenced = _FENCE.match(text) or _INLINE_FENCE.match(text)
-        return (fenced[1], True) if fenced else (text, False)
+        fenced = fenced_text(text, whole=False, inline=True)
+        return (text, False) if fenced is None else (fenced, True)
     return text.partition("\n")[0].strip().removesuffix(emphasis).rstrip(), True
 
 
 def _whole(text: str) -> tuple[str, bool]:
     """Return the whole text, or the content of the fence around it; and whether a fence was closed."""
-    fenced = _FENCE.fullmatch(text) or _INLINE_FENCE.fullmatch(text)
-    return (fenced[1] if fenced else text), bool(fenced) or not text.startswith("```")
+    fenced = fenced_text(text, whole=True, inline=True)
+    return (text, not text.startswith("```")) if fenced is None else (fenced, True)
 
 
 def _tool_call(answer: Completion, tools: Collection[str]) -> str:

@@ -15,8 +15,8 @@ from seasoned.types import normalize_action
 
 __all__ = ["BrowserCall", "PageView", "goal_texts"]
 
-_QUOTED = re.compile(r'"([^"]+)"|“([^”]+)”|(?<!\w)\'([^\']+)\'(?!\w)')
-_SIGNS = re.compile(r"[\w.+-]+@[\w-]+(?:\.[\w-]+)+|https?://\S+|\$?\d[\d/.,:-]*\d|\d")
+_QUOTED = re.compile(r'"([^"]+)"|“([^“”]+)”|(?<!\w)\'([^\']+)\'(?!\w)')
+_SIGNS = re.compile(r"(?<![\w.+-])[\w.+-]++@[\w-]++(?:\.[\w-]++)++|https?://\S+|\$?\d[\d/.,:-]*\d|\d")
 _DATE = re.compile(r"(\d{1,2})/(\d{1,2})/(\d{4})")
 _WORD = re.compile(r"[^\W_][\w'-]*")
 _NAMES = re.compile(r"[^\W\d_a-z][\w'-]*(?:,? [^\W\d_a-z][\w'-]*)*")

@@ -15,7 +15,7 @@ from seasoned.protocols.thinking_block import after_thinking
 __all__ = ["action_spellings", "check_tool_call", "json_objects", "read_action"]
 
 _FENCE = re.compile(r"```(?:[\w-]*[ \t]*\n)?(.*?)```", re.DOTALL)
-_ACTION_LINE = re.compile(r"^[\s>*_#-]*action[\s*_]*:[\s*_]*(\S.*)$", re.IGNORECASE | re.MULTILINE)
+_ACTION_LINE = re.compile(r"^(?:[^\S\n]|[>*_#-])*+action[\s*_]*+:[\s*_]*(\S.*)$", re.IGNORECASE | re.MULTILINE)
 _QUOTES = ("`", '"', "'", "**", "*")
 _MAX_OBJECTS = 100
 _ENUMERATION = re.compile(r"^(?:[-*•]|\(?(?:\d{1,3}|[A-Za-z])[).:])\s+")

@@ -1,0 +1,61 @@
+"""Every regular expression over foreign text takes time in proportion to the text, counted in steps."""
+
+from __future__ import annotations
+
+import pytest
+
+from backtracking import superlinear
+from regular_expressions import Expression, expressions
+
+MADE_AT_RUN_TIME = {
+    "seasoned.checks: check_text(name, pattern, error=error)": "the caller's own pattern",
+    "seasoned.envs.files.file_tasks: time.strftime('%Y-%m-%d', time.gmtime(moment)) + '(?:[ T][\\\\d:.]+)?'": "a date",
+    "seasoned.judges.rule_judge: pattern": "the operator's own pattern",
+    "seasoned.judges.rule_judge: self.when[field]": "the operator's own pattern",
+    "seasoned.memory.stores.postgres.error_translation: pattern": "a word of the server's messages",
+    "seasoned.memory.stores.postgres.store: f'\\\\b{table}\\\\b'": "a name of our tables",
+    "seasoned.states.redaction: f'\\\\[(?:{names})(?::[0-9a-f]{{{2 * _DIGEST_BYTES}}})?\\\\]'": "names, no repeats",
+    "seasoned.states.redaction: mask.pattern": "the caller's own pattern",
+    "seasoned.states.secret_patterns: pattern": "the rules, which are among the expressions",
+}
+OWN_TEXT = {"seasoned.memory.stores.postgres.wire: '\\\\s+INDEXED BY \\\\w+'": "our own SQL"}
+
+ALL = expressions()
+LINEAR = [one for one in ALL if one.pattern is not None and str(one) not in OWN_TEXT]
+
+
+def test_exceptions_are_known_and_no_others():
+    assert {str(one) for one in ALL if one.pattern is None} == set(MADE_AT_RUN_TIME)
+    assert {str(one) for one in ALL} >= set(OWN_TEXT)
+    assert len(LINEAR) >= 100
+
+
+@pytest.mark.parametrize("one", LINEAR, ids=str)
+def test_twice_the_text_takes_at_most_twice_the_steps(one: Expression):
+    assert superlinear(one.pattern, one.flags, anchored=one.anchored) is None
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("one", LINEAR, ids=str)
+def test_twice_the_text_of_two_symbols_takes_at_most_twice_the_steps(one: Expression):
+    assert superlinear(one.pattern, one.flags, anchored=one.anchored, pairs=True) is None
+
+
+@pytest.mark.parametrize(
+    ("pattern", "anchored"),
+    [
+        (r"(?im)^[\s>*_#-]*action[*_]*[^\S\n]*:", False),  # every line break begins a run of line breaks
+        (r"(?s)```[\w+-]*[ \t]*\n(.*?)\n?[ \t]*```", True),
+        (r"[\w.+-]+@[\w-]+", False),
+        (r"(a+)+b", True),
+        (r"(?:a|ab?)*c", True),
+        (r"\s+$", False),
+    ],
+)
+def test_known_bad_expression_is_found(pattern, anchored):
+    assert superlinear(pattern, anchored=anchored) is not None
+
+
+@pytest.mark.parametrize("pattern", [r"\w+@", r"(?<!\w)\w++@", r"(?=a{0,64}b)a", r"(?s)<(b|i)>.*?</\1>"])
+def test_good_expression_passes_at_the_start(pattern):
+    assert superlinear(pattern, anchored=True) is None
