@@ -17,10 +17,12 @@ from seasoned.errors import InputError, SeasonedError, excerpt
 
 __all__ = [
     "MAX_INT_BITS",
+    "MAX_JSON_VALUES",
     "check_flag",
     "check_function",
     "check_instance",
     "check_items",
+    "check_json_size",
     "check_logprobs",
     "check_mapping",
     "check_number",
@@ -38,6 +40,12 @@ _F = TypeVar("_F", bound=Callable[..., Any])
 
 MAX_INT_BITS = 2048
 """The largest size of a whole number, in bits: Python refuses to write longer ones as decimal digits, as in JSON."""
+
+MAX_JSON_VALUES = 1 << 22
+"""The most values of one JSON text from outside: parsed, each takes up to some 200 bytes, an empty list 3 as text."""
+
+# The closing quote is optional, so that a quote without one ends the scan instead of repeating it from the next quote.
+_JSON_STRING = re.compile(r'"[^"\\]*+(?:\\.[^"\\]*+)*+"?', re.DOTALL)
 
 _LOGPROB_ROUNDING_NATS = 1e-9
 _MAX_REWARD = 1e100
@@ -351,6 +359,29 @@ def check_logprobs(name: str, logprobs: object) -> dict[str, float]:
                 "Turn logits into logprobs first: seasoned.core.log_softmax.",
             )
     return checked
+
+
+def check_json_size(text: str) -> str:
+    r"""Return a JSON text if it has at most `MAX_JSON_VALUES` values, counted before it is parsed.
+
+    Counted are commas and opening brackets outside of strings.
+
+    Raises:
+        ValueError: it has more.
+
+    Example:
+        >>> check_json_size('{"a": [1, 2]}')
+        '{"a": [1, 2]}'
+    """
+    if _json_size(text) > MAX_JSON_VALUES:  # with the commas in strings; a long state has many
+        size = _json_size(_JSON_STRING.sub("", text))
+        if size > MAX_JSON_VALUES:
+            raise ValueError(f"it has {size} values, and one JSON text may have {MAX_JSON_VALUES}")
+    return text
+
+
+def _json_size(text: str) -> int:
+    return text.count(",") + text.count("[") + text.count("{")
 
 
 def suggest(name: object, known: Iterable[str]) -> str:

@@ -8,7 +8,7 @@ from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 from typing import BinaryIO, NamedTuple
 
-from seasoned.checks import check_whole
+from seasoned.checks import check_json_size, check_whole
 from seasoned.errors import InputError, SeasonedError
 from seasoned.types import Episode
 
@@ -26,7 +26,7 @@ __all__ = [
 ]
 
 MAX_LINE_BYTES = 256 * 1024 * 1024
-_DISCARD_BYTES = 1024 * 1024
+_PART_BYTES = 1024 * 1024
 _MAX_REASON_CHARS = 300
 _UTF8_MARK = b"\xef\xbb\xbf"
 # An escaped NUL, where the backslash is not itself escaped.
@@ -85,7 +85,8 @@ class Document(NamedTuple):
 
 
 def bounded_lines(file: BinaryIO, max_line_bytes: int = MAX_LINE_BYTES) -> Iterator[FileLine | Refusal]:
-    r"""Yield each line of a file with its number; a line beyond the limit is refused, and never loaded as a whole.
+    r"""Yield each line of a file with its number; a line beyond the limit is refused, and never loaded as a whole:
+    of its bytes at most `max_line_bytes` and a part of 1 MiB are held.
 
     Raises:
         InputError: the limit is not a positive integer.
@@ -100,16 +101,19 @@ def bounded_lines(file: BinaryIO, max_line_bytes: int = MAX_LINE_BYTES) -> Itera
 
 
 def _lines(file: BinaryIO, max_line_bytes: int) -> Iterator[FileLine | Refusal]:
-    number = 0
-    while data := file.readline(max_line_bytes + 1):
+    number, part_bytes = 0, min(_PART_BYTES, max_line_bytes + 1)
+    while part := file.readline(part_bytes):
         number += 1
-        line = data.removesuffix(b"\n")
-        if len(line) <= max_line_bytes:
-            yield FileLine(number, line)
+        parts, left_bytes = [part.removesuffix(b"\n")], max_line_bytes - len(part.removesuffix(b"\n"))
+        while left_bytes >= 0 and not part.endswith(b"\n") and (part := file.readline(part_bytes)):
+            parts.append(part.removesuffix(b"\n"))
+            left_bytes -= len(parts[-1])
+        if left_bytes >= 0:
+            yield FileLine(number, b"".join(parts))
             continue
-        del data, line
-        while (rest := file.readline(_DISCARD_BYTES)) and not rest.endswith(b"\n"):
-            pass
+        parts.clear()
+        while part and not part.endswith(b"\n"):
+            part = file.readline(part_bytes)
         yield Refusal(number, f"longer than {max_line_bytes} bytes")
 
 
@@ -117,7 +121,7 @@ def parse_strict_json(data: bytes | str) -> object:
     """Return the value of a strict JSON text: UTF-8, no NaN, no infinity, no key twice, no NUL character.
 
     Raises:
-        ValueError: it is something else; the message names the fault.
+        ValueError: it is something else, or has more than 4,194,304 values; the message names the fault.
         RecursionError: it is nested too deeply for the parser.
 
     Example:
@@ -125,6 +129,7 @@ def parse_strict_json(data: bytes | str) -> object:
         {'a': [1, 'x']}
     """
     text = data if isinstance(data, str) else data.decode()
+    check_json_size(text)
     if "\\u0000" in text and _ESCAPED_NUL.search(text):
         raise ValueError("it contains a NUL character, which a memory cannot store")
     return json.loads(text, object_pairs_hook=_unique, parse_constant=_refuse_constant)

@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import json
+import os
 import sqlite3
+import threading
 
 import pytest
 from click.testing import CliRunner
@@ -64,6 +66,43 @@ def test_hostile_lines_are_refused_with_a_reason(tmp_path, kind, line):
     assert done.exit_code == 2, done.output
     assert "line 1" in done.stderr
     assert not (tmp_path / "agent.db").exists()
+
+
+@pytest.mark.parametrize("field", [{"namespace": ["x"]}, {"encoder": {}}, {"gamma": "x"}, {"namespace": 3}])
+def test_header_of_another_type_is_refused(tmp_path, field):
+    source = tmp_path / "hostile.jsonl"
+    source.write_text(json.dumps({"type": "header", "format": "seasoned.memory/1", **field}) + "\n")
+    done = run("import", tmp_path / "agent.db", source, "--create")
+    assert (done.exit_code, (tmp_path / "agent.db").exists()) == (2, False), done.output
+    assert "line 1" in done.stderr
+
+
+@pytest.fixture
+def pipe(tmp_path):
+    os.mkfifo(tmp_path / "pipe")
+    return tmp_path / "pipe"
+
+
+@pytest.mark.parametrize("command", [("stats",), ("list",), ("export",), ("verify",)])
+def test_pipe_in_place_of_a_memory_is_refused_at_once(pipe, command):
+    done = run(*command, pipe)
+    assert done.exit_code == 4, done.output
+    assert "pipe" in done.stderr
+
+
+@pytest.mark.parametrize("kind", ["openai", "jsonl"])
+def test_lines_of_a_pipe_are_imported(tmp_path, pipe, kind):
+    if kind == "jsonl":
+        with Memory.open(":memory:") as memory:
+            memory.add(Episode("t", [Step("page 3", "go", 1.0)], "e1"))
+            lines = "\n".join(memory.export())
+    else:
+        lines = json.dumps(CHAT)
+    writer = threading.Thread(target=pipe.write_text, args=(lines + "\n",), daemon=True)
+    writer.start()
+    done = run("import", tmp_path / "agent.db", pipe, "--format", kind, "--create", "--json")
+    writer.join(10)
+    assert (done.exit_code, json.loads(done.stdout)["episodes"]) == (0, 1), done.output
 
 
 def test_unknown_evaluation_is_refused(tmp_path):

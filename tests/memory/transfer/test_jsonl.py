@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 import json
+import tracemalloc
 
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from seasoned import Episode, Memory, Step
+from seasoned.checks import _JSON_STRING, MAX_JSON_VALUES, _json_size, check_json_size
 from seasoned.errors import InputError, SeasonedError
 
 PROPERTY = settings(max_examples=40, deadline=None, derandomize=True)
@@ -278,3 +280,33 @@ def test_incomplete_export_is_refused_and_nothing_is_imported():
             other.import_lines([*lines[1:], lines[0]])
         assert len(other) == 0
         assert other.import_lines(lines[1:]) == (3, 1)  # without a header, lines are taken as they are
+
+
+def test_line_of_too_many_values_is_refused_before_it_is_parsed():
+    line = '{"id": "e1", "task": "t", "steps": [' + "[]," * MAX_JSON_VALUES + "[]]}"
+    tracemalloc.start()
+    with Memory.open(":memory:") as memory, pytest.raises(InputError, match=str(MAX_JSON_VALUES)):
+        memory.import_lines([line])
+    _, peak = tracemalloc.get_traced_memory()
+    tracemalloc.stop()
+    assert peak < 4 * len(line)  # parsed, it takes 20 times its length
+
+
+@settings(PROPERTY, max_examples=200)
+@given(
+    st.recursive(
+        st.none() | st.text('a,[{"\\\\'), lambda inner: st.lists(inner) | st.dictionaries(st.text('b,"'), inner)
+    )
+)
+def test_marks_in_strings_are_no_values(value):
+    def size(part):
+        inner = part.values() if isinstance(part, dict) else part if isinstance(part, list) else ()
+        return max(len(inner) - 1, 0) + isinstance(part, dict | list) + sum(size(each) for each in inner)
+
+    text = json.dumps(value)
+    assert _json_size(_JSON_STRING.sub("", text)) == size(value)
+
+
+@pytest.mark.parametrize("text", ['"\\"' * 300_000, '"' + '\\"' * 300_000, '["' + "," * MAX_JSON_VALUES + '"]'])
+def test_text_of_quotes_or_commas_is_within_the_limit(text):
+    assert check_json_size(text) == text

@@ -3,10 +3,12 @@
 from __future__ import annotations
 
 import json
+import shutil
 import sys
+import tempfile
 from collections.abc import Callable, Iterable, Iterator
 from pathlib import Path
-from typing import Any
+from typing import Any, BinaryIO
 
 import click
 
@@ -147,10 +149,15 @@ def _redactor(rules: str) -> Redactor:
 
 
 def _source(source: str) -> Lines:
-    """Return a function that reads the lines of a file or of stdin; it may be called twice."""
+    """Return a function that reads the lines of a file, a pipe or stdin; it may be called again.
+
+    A pipe can be read once, so its bytes go to a temporary file: they are on disk, not in memory.
+    """
     if source == "-":
-        stdin = list(bounded_lines(sys.stdin.buffer))
-        return lambda: iter(stdin)
+        return _copied(sys.stdin.buffer)
+    if Path(source).exists() and not Path(source).is_file() and not Path(source).is_dir():
+        with Path(source).open("rb") as pipe:
+            return _copied(pipe)
 
     def read() -> Iterator[Any]:
         try:
@@ -162,6 +169,18 @@ def _source(source: str) -> Lines:
             raise InputError(
                 f"{source}: {error.strerror}", "it must be a file that can be read", "Name another one."
             ) from error
+
+    return read
+
+
+def _copied(pipe: BinaryIO) -> Lines:
+    """Return a function that reads the lines of a copy of the pipe; the copy goes with the process."""
+    copy = tempfile.TemporaryFile()  # noqa: SIM115 - open as long as the function may be called
+    shutil.copyfileobj(pipe, copy)
+
+    def read() -> Iterator[Any]:
+        copy.seek(0)
+        yield from bounded_lines(copy)
 
     return read
 

@@ -88,6 +88,8 @@ class SqliteStore(sqlite_connection.Connection):
             file = Path(self.path)
             if file.is_dir():
                 raise ForeignStoreError(f"{file} is a folder", "a memory must be a file", "Name a file in it.")
+            if file.exists() and not file.is_file():  # SQLite would wait for a pipe's writer, deaf to signals
+                raise ForeignStoreError(f"{file} is a pipe or a device", "a memory must be a file", "Name a file.")
             if not file.exists() and (read_only or not create):
                 raise NotFoundError(
                     f"{file}", "this memory does not exist", "Check the path, or record an episode first."

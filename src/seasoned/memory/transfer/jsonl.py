@@ -12,7 +12,7 @@ from dataclasses import replace
 from typing import Any, NamedTuple
 
 from seasoned.canonical_json import canonical_json
-from seasoned.checks import check_number, check_reward, check_text
+from seasoned.checks import check_json_size, check_number, check_reward, check_text
 from seasoned.errors import EpisodeConflictError, InputError, StoreBusyError, excerpt
 from seasoned.memory.reading.reader import Reader
 from seasoned.memory.stores.base import Store
@@ -200,6 +200,7 @@ def _parse(line: str) -> ExportRecord | dict[str, Any] | None:
         return None
     if len(line) > MAX_RECORD_CHARS:
         raise ValueError(f"a line has at most {MAX_RECORD_CHARS} characters")
+    check_json_size(line)
     record = json.loads(line, parse_constant=_refuse_constant)
     if not isinstance(record, dict):
         raise TypeError("a line is a JSON object")
@@ -207,6 +208,11 @@ def _parse(line: str) -> ExportRecord | dict[str, Any] | None:
     if kind == "header":
         if record.get("format") != FORMAT:
             raise ValueError(f"the format is {record.get('format')!r}, expected {FORMAT!r}")
+        for name in ("namespace", "encoder"):
+            if record.get(name) is not None:
+                check_text(name, record[name])
+        if record.get("gamma") is not None:
+            check_number("gamma", record["gamma"])
         return record
     if kind == "episode":
         created_at = record.pop("created_at", None)
