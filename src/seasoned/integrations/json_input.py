@@ -85,8 +85,9 @@ class Document(NamedTuple):
 
 
 def bounded_lines(file: BinaryIO, max_line_bytes: int = MAX_LINE_BYTES) -> Iterator[FileLine | Refusal]:
-    r"""Yield each line of a file with its number; a line beyond the limit is refused, and never loaded as a whole:
-    of its bytes at most `max_line_bytes` and a part of 1 MiB are held.
+    r"""Yield each line of a file with its number; a line beyond the limit is refused, and never loaded as a whole.
+
+    Of a line at most `max_line_bytes` and a part of 1 MiB are held.
 
     Raises:
         InputError: the limit is not a positive integer.

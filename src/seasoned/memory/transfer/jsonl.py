@@ -206,14 +206,7 @@ def _parse(line: str) -> ExportRecord | dict[str, Any] | None:
         raise TypeError("a line is a JSON object")
     kind = record.pop("type", "episode")
     if kind == "header":
-        if record.get("format") != FORMAT:
-            raise ValueError(f"the format is {record.get('format')!r}, expected {FORMAT!r}")
-        for name in ("namespace", "encoder"):
-            if record.get(name) is not None:
-                check_text(name, record[name])
-        if record.get("gamma") is not None:
-            check_number("gamma", record["gamma"])
-        return record
+        return _header(record)
     if kind == "episode":
         created_at = record.pop("created_at", None)
         _refuse_unknown("episode", record, _EPISODE_FIELDS)
@@ -232,6 +225,17 @@ def _parse(line: str) -> ExportRecord | dict[str, Any] | None:
         _refuse_unknown("note", record, _NOTE_FIELDS)
         return _note(record)
     raise ValueError(f"the type is {kind!r}")
+
+
+def _header(record: dict[str, Any]) -> dict[str, Any]:
+    if record.get("format") != FORMAT:
+        raise ValueError(f"the format is {record.get('format')!r}, expected {FORMAT!r}")
+    for name in ("namespace", "encoder"):
+        if record.get(name) is not None:
+            check_text(name, record[name])
+    if record.get("gamma") is not None:
+        check_number("gamma", record["gamma"])
+    return record
 
 
 def _quarantine(record: dict[str, Any]) -> Quarantine:
