@@ -12,6 +12,7 @@ from serving import HERE, TOKEN, error_of, serving
 from seasoned.errors import ConfigError
 from seasoned.service import check_token
 from seasoned.service.auth import AuthMiddleware
+from seasoned.service.bearer_tokens import Token, holder_of
 
 EPISODE = {"task": "t", "steps": [{"state": "s", "action": "a"}]}
 
@@ -69,9 +70,10 @@ def test_weak_token_is_refused(token):
 
 
 def test_tokens_are_compared_in_constant_time():
-    """The middleware compares the token by `hmac.compare_digest` alone."""
-    names = AuthMiddleware._token_refusal.__code__.co_names
-    assert hmac.compare_digest.__name__ in names
+    """The middleware compares the token by `hmac.compare_digest` alone, and with every token."""
+    assert hmac.compare_digest.__name__ in holder_of.__code__.co_names
+    same = [Token(TOKEN, "first"), Token(TOKEN, "last")]
+    assert holder_of(TOKEN, same).author == "last"
 
 
 FOREIGN_HOSTS = [
@@ -229,7 +231,7 @@ def asgi(scope, messages, **settings):
         sent.append(message)
 
     settings = {
-        "token": None,
+        "tokens": None,
         "hosts": None,
         "max_body_bytes": 100,
         "max_running": 8,

@@ -13,14 +13,14 @@ import click
 from seasoned.cli.format.output import echo_text
 from seasoned.cli.params import encoder_option, example
 from seasoned.errors import ConfigError
-from seasoned.service import check_token, make_app
+from seasoned.service import Token, make_app, parse_tokens
 from seasoned.service.server import listen
 from seasoned.service.server import serve as answer_requests
 from seasoned.states.encoder_names import named_encoder
 
 __all__ = ["serve"]
 
-_MAX_TOKEN_FILE_BYTES = 8192
+_MAX_TOKEN_FILE_BYTES = 1024 * 1024
 
 
 @click.command(
@@ -44,7 +44,8 @@ _MAX_TOKEN_FILE_BYTES = 8192
     "--token-file",
     type=click.Path(dir_okay=False, path_type=Path),
     metavar="FILE",
-    help="File with the token that requests must carry. Needed if other machines can reach the address.",
+    help="File with the tokens, one of which requests must carry: a line with one, or TOML with their authors and "
+    "scopes. Needed if other machines can reach the address.",
 )
 @click.option(
     "--allow-host",
@@ -77,7 +78,7 @@ def serve(
     if encoder is not None and not create:
         raise click.UsageError("--encoder is for a new memory; give --create too, or leave it out")
     state_encoder = None if encoder is None else named_encoder(encoder)
-    token = None if token_file is None else _read_token(token_file)
+    token = None if token_file is None else _read_tokens(token_file)
     _log_to_stderr(logging.WARNING if quiet else logging.INFO)
     listening = listen(host, port, secured=token is not None)
     try:
@@ -97,13 +98,13 @@ def serve(
     url = f"http://[{name}]:{bound}/" if ":" in name else f"http://{name}:{bound}/"
     if not ipaddress.ip_address(name.partition("%")[0]).is_loopback:
         click.echo("warning: the connection is not encrypted: put a proxy with TLS in front", err=True)
-    access = "requests need the token" if token else "no token: this machine only"
+    access = "requests need a token" if token else "no token: this machine only"
     answer_requests(app, listening, ready=lambda: echo_text(f"{url}  ({access}; Ctrl-C stops it)"))
     click.echo("stopped", err=True)
 
 
-def _read_token(path: Path) -> str:
-    """Return the token in a file, without the last line break; warn about a file that others can read."""
+def _read_tokens(path: Path) -> tuple[Token, ...]:
+    """Return the tokens in a file; warn about a file that others can read."""
     try:
         with path.open("rb") as file:
             text = file.read(_MAX_TOKEN_FILE_BYTES).decode()
@@ -114,7 +115,7 @@ def _read_token(path: Path) -> str:
         ) from error
     if mode & (stat.S_IRGRP | stat.S_IROTH):
         click.echo(f"warning: others on this machine can read {path}; chmod 600 it", err=True)
-    return check_token(text.removesuffix("\n").removesuffix("\r"))
+    return parse_tokens(text)
 
 
 def _log_to_stderr(level: int) -> None:

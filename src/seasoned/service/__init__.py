@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from seasoned.service.answer_form import AnswerCandidate, QuestionAnswer
 from seasoned.service.app import make_app
-from seasoned.service.auth import check_token
+from seasoned.service.bearer_tokens import Token, check_token, parse_tokens
 from seasoned.service.questions import AnswerEffect, Question, QuestionQueue, Questions
 from seasoned.service.server import serve
 
@@ -15,7 +15,9 @@ __all__ = [
     "QuestionAnswer",
     "QuestionQueue",
     "Questions",
+    "Token",
     "check_token",
     "make_app",
+    "parse_tokens",
     "serve",
 ]

@@ -13,9 +13,11 @@ import seasoned
 from seasoned.errors import InputError, NotFoundError, SeasonedError, StoreBusyError
 from seasoned.protocols import StateEncoder
 from seasoned.registry import load_extra
-from seasoned.service.auth import LOOPBACK_HOSTS, AuthMiddleware, check_token, log
+from seasoned.service.auth import HOLDER, LOOPBACK_HOSTS, AuthMiddleware, log
+from seasoned.service.bearer_tokens import ANYONE, Token
 from seasoned.service.json_documents import parse_json_body
 from seasoned.service.memory_pool import MemoryPool
+from seasoned.service.permissions import ForbiddenError, check_scope
 from seasoned.service.responses import JsonResponse, encode_answer, error_response, internal_error_response
 from seasoned.service.routes import ROUTES, Route, ServiceRequest
 
@@ -47,7 +49,7 @@ def make_app(
     path: str | os.PathLike[str],
     *,
     namespace: str | Sequence[str] | None = None,
-    token: str | None = None,
+    token: str | Sequence[Token] | None = None,
     hosts: Collection[str] | None = None,
     create: bool = False,
     read_only: bool = False,
@@ -64,7 +66,8 @@ def make_app(
         path: the memory: a file, ":memory:" or `postgresql://...`.
         namespace: one namespace, or several, among which a request chooses by `?namespace=`. None: the store's only
             namespace.
-        token: the bearer token that requests must carry, see `check_token`. None: no authentication.
+        token: the bearer tokens, one of which requests must carry; a str is one that may read, write and give feedback
+            in any author's name. None: no authentication.
         hosts: accepted Host names. None: without a token the loopback names, with a token any.
         create: make the memory if it does not exist.
         read_only: refuse every write.
@@ -87,8 +90,7 @@ def make_app(
     fastapi = load_extra("fastapi", "serve")
     if hosts is None and token is None:
         hosts = LOOPBACK_HOSTS
-    if token is not None:
-        check_token(token)
+    tokens = (Token(token),) if isinstance(token, str) else token
     pool = MemoryPool(path, namespace, create=create, read_only=read_only, encoder=encoder)
 
     @contextlib.asynccontextmanager
@@ -109,7 +111,7 @@ def make_app(
     )
     app.add_middleware(
         AuthMiddleware,
-        token=token,
+        tokens=tokens,
         hosts=hosts,
         max_body_bytes=max_body_bytes,
         max_running=MAX_RUNNING,
@@ -156,8 +158,13 @@ def _endpoint(fastapi: Any, route: Route, pool: MemoryPool, timeout_s: float, ma
     """
 
     def work(request: Any, body: bytes) -> bytes:
+        holder = request.scope.get(HOLDER, ANYONE)
+        if route.scope is not None:
+            check_scope(holder, route.scope)
         document = parse_json_body(body) if route.body is not None else {}
-        received = ServiceRequest(pool, dict(request.path_params), _query(request, route), document, max_answer_bytes)
+        received = ServiceRequest(
+            pool, dict(request.path_params), _query(request, route), document, max_answer_bytes, holder
+        )
         return encode_answer(route.handler(received), max_answer_bytes)
 
     async def endpoint(request: Any) -> Any:
@@ -189,6 +196,8 @@ def _error(route: Route, error: Exception, timeout_s: float) -> JsonResponse:
                 "Check if it did, or send the request again: with an id, a repetition changes nothing.",
             )
         )
+    if isinstance(error, ForbiddenError):
+        return error_response(error, 403)
     if isinstance(error, SeasonedError):
         response = error_response(error)
         if response.status >= 500:

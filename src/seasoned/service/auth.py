@@ -3,18 +3,18 @@
 from __future__ import annotations
 
 import asyncio
-import hmac
 import logging
 import re
 import time
-from collections.abc import Awaitable, Callable, Collection, MutableMapping
+from collections.abc import Awaitable, Callable, Collection, MutableMapping, Sequence
 from typing import Any
 from urllib.parse import quote, urlsplit
 
-from seasoned.errors import ConfigError, InputError, StoreBusyError, excerpt
+from seasoned.errors import InputError, StoreBusyError, excerpt
+from seasoned.service.bearer_tokens import ANYONE, Token, holder_of
 from seasoned.service.responses import JsonResponse, error_response
 
-__all__ = ["LOOPBACK_HOSTS", "AuthMiddleware", "check_token"]
+__all__ = ["HOLDER", "LOOPBACK_HOSTS", "AuthMiddleware"]
 
 AsgiMessage = MutableMapping[str, Any]
 Receive = Callable[[], Awaitable[AsgiMessage]]
@@ -24,8 +24,9 @@ App = Callable[[MutableMapping[str, Any], Receive, Send], Awaitable[None]]
 LOOPBACK_HOSTS = ("localhost", "127.0.0.1", "::1")
 """Accepted Host names of a service without a token: a web page cannot claim them (DNS rebinding)."""
 
-MIN_TOKEN_CHARS = 16
-_MAX_TOKEN_CHARS = 4096
+HOLDER = "seasoned.holder"
+"""The key of a request's scope under which the handlers find the `Token` that it carries."""
+
 _READING = ("GET", "HEAD")
 _HOST = re.compile(r"(\[[0-9a-fA-F:.]+\]|[A-Za-z0-9._-]+)(?::[0-9]{1,5})?")
 _BODIES = ("POST", "PUT", "PATCH")
@@ -45,27 +46,6 @@ _HEADERS = (
 log = logging.getLogger("seasoned.service")
 
 
-def check_token(token: str) -> str:
-    """Return `token` if it is strong enough: 16 to 4,096 printable ASCII characters, no blanks.
-
-    Raises:
-        ConfigError: it is not.
-
-    Example:
-        >>> check_token("0123456789abcdef")
-        '0123456789abcdef'
-    """
-    fits = isinstance(token, str) and MIN_TOKEN_CHARS <= len(token) <= _MAX_TOKEN_CHARS
-    if not fits or not token.isascii() or not token.isprintable() or " " in token:
-        seen = f"a token of {len(token)} characters" if isinstance(token, str) else f"a token of {type(token).__name__}"
-        raise ConfigError(
-            seen,
-            f"a token has at least {MIN_TOKEN_CHARS} printable ASCII characters, no blanks",
-            'Make one: python -c "import secrets; print(secrets.token_urlsafe(32))"',
-        )
-    return token
-
-
 class AuthMiddleware:
     """ASGI middleware in front of the service.
 
@@ -76,7 +56,7 @@ class AuthMiddleware:
 
     Args:
         app: the protected application.
-        token: the bearer token; None: no authentication.
+        tokens: the bearer tokens; None: no authentication.
         hosts: accepted Host names; None: any.
         max_body_bytes: maximum size of a body.
         max_running: requests at a time; a further one is refused as busy. Open paths are not counted.
@@ -88,7 +68,7 @@ class AuthMiddleware:
         self,
         app: App,
         *,
-        token: str | None,
+        tokens: Sequence[Token] | None,
         hosts: Collection[str] | None,
         max_body_bytes: int,
         max_running: int,
@@ -96,7 +76,7 @@ class AuthMiddleware:
         open_paths: Collection[str] = (),
     ) -> None:
         self._app = app
-        self._token = None if token is None else check_token(token).encode()
+        self._tokens = None if tokens is None else tuple(tokens)
         self._hosts = None if hosts is None else frozenset(host.lower() for host in hosts)
         self._max_body_bytes = max_body_bytes
         self._max_running = max_running
@@ -198,13 +178,15 @@ class AuthMiddleware:
 
     def _token_refusal(self, scope: MutableMapping[str, Any], headers: dict[str, str]) -> JsonResponse | None:
         """Refuse a missing or wrong token, and a body of another type or size."""
-        if self._token is not None:
+        holder: Token | None = ANYONE
+        if self._tokens is not None:
             scheme, _, given = headers.get("authorization", "").partition(" ")
-            right = hmac.compare_digest(given.strip().encode("latin-1", "replace"), self._token)
-            if scheme.lower() != "bearer" or not right:
+            holder = holder_of(given.strip(), self._tokens)
+            if scheme.lower() != "bearer" or holder is None:
                 seen = "a wrong token" if given else "no token"
                 error = InputError(seen, "a request carries this service's token", "Send: Authorization: Bearer TOKEN")
                 return error_response(error, 401, {"www-authenticate": "Bearer"})
+        scope[HOLDER] = holder
         kind = headers.get("content-type", "").partition(";")[0].strip().lower()
         if scope["method"] in _BODIES and kind != "application/json":
             return error_response(

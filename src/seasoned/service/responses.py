@@ -87,9 +87,9 @@ class Listing:
         fields: the document's other fields.
 
     Example:
-        >>> Listing("found", ["a", "b"], 0, more=False).encode(100)
+        >>> Listing("found", ["a", "b"], 0, more=False).encode(80)
         b'{"found": ["a", "b"]}'
-        >>> Listing("found", ["a" * 40, "b" * 40], 0, more=False).encode(100)
+        >>> Listing("found", ["a" * 40, "b" * 40], 0, more=False).encode(80)
         b'{"found": ["aaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaa"], "next": "1"}'
     """
 

@@ -11,6 +11,7 @@ from seasoned.core import check_gamma
 from seasoned.errors import InputError, excerpt
 from seasoned.memory import Memory
 from seasoned.service.answer_form import AnswerCandidate, QuestionAnswer
+from seasoned.service.bearer_tokens import SCOPES, Scope, Token
 from seasoned.service.feedback_json import feedback_from_json, read_record, record_to_json
 from seasoned.service.json_documents import (
     check_json_array,
@@ -20,6 +21,7 @@ from seasoned.service.json_documents import (
     episode_to_json,
 )
 from seasoned.service.memory_pool import MemoryPool
+from seasoned.service.permissions import authored, check_own
 from seasoned.service.policy_view import answer_key, policy_to_json
 from seasoned.service.questions import Question, Questions
 from seasoned.service.responses import Listing
@@ -50,6 +52,7 @@ class ServiceRequest:
     query: Mapping[str, str]
     body: Mapping[str, Any]
     max_answer_bytes: int
+    holder: Token
 
     @property
     def memory(self) -> Memory:
@@ -61,7 +64,8 @@ class ServiceRequest:
 class Route:
     """An address with its handler, its body's JSON Schema (or a function that returns it) and its query parameters.
 
-    An `immediate` handler runs in the event loop, and so does not wait for a thread.
+    A request needs a token with `scope`; None: with any. An `immediate` handler runs in the event loop, and so does not
+    wait for a thread.
     """
 
     method: str
@@ -71,6 +75,7 @@ class Route:
     body: Mapping[str, Any] | Callable[[], Mapping[str, Any]] | None = None
     status: int = 200
     query: tuple[str, ...] = ("namespace",)
+    scope: Scope | None = "read"
     immediate: bool = False
 
     def openapi(self, *, secured: bool) -> dict[str, Any]:
@@ -118,6 +123,13 @@ def health(request: ServiceRequest) -> Any:
 def namespaces(request: ServiceRequest) -> Any:
     """Return the served namespaces."""
     return {"namespaces": list(request.pool.names())}
+
+
+def token(request: ServiceRequest) -> Any:
+    """Return the author and the scopes of the request's token."""
+    holder = request.holder
+    scopes = [scope for scope in SCOPES if holder.may(scope)]
+    return {"author": holder.author, "source": holder.source, "scopes": scopes}
 
 
 def stats(request: ServiceRequest) -> Any:
@@ -173,6 +185,7 @@ def search(request: ServiceRequest) -> Any:
 def add_feedback(request: ServiceRequest) -> Any:
     """Store typed feedback."""
     feedback, target = feedback_from_json(request.body)
+    target = authored(request.holder, target)
     return record_to_json(read_record(request.memory, request.memory.feedback(feedback=feedback, **target)))
 
 
@@ -186,7 +199,7 @@ def list_feedback(request: ServiceRequest) -> Any:
 
 def revoke_feedback(request: ServiceRequest) -> Any:
     """Revoke feedback, and no other notes, such as questions."""
-    read_record(request.memory, request.path["id"])
+    check_own(request.holder, read_record(request.memory, request.path["id"]))
     request.memory.revoke(request.path["id"])
     return {"revoked": request.path["id"]}
 
@@ -223,8 +236,10 @@ def get_question(request: ServiceRequest) -> Any:
 def answer_question(request: ServiceRequest) -> Any:
     """Store an answer, and return its effect on the policy."""
     body = check_json_fields("answer", request.body, ANSWER_SCHEMA["properties"], ANSWER_SCHEMA["required"])
-    answer = dataclass_from_json(QuestionAnswer, "answer", dict(body))
-    effect = Questions(request.memory).answer(request.path["id"], answer)
+    named = authored(request.holder, body)
+    source = named.pop("source", "human")  # of the token: the body has no such field
+    answer = dataclass_from_json(QuestionAnswer, "answer", named)
+    effect = Questions(request.memory).answer(request.path["id"], answer, source=source)
     return {
         **record_to_json(effect.record),
         "key": answer_key(effect.record.feedback),
@@ -239,13 +254,22 @@ def question_positions(request: ServiceRequest) -> Any:
 
 
 ROUTES = (
-    Route("GET", "/healthz", health, "Whether the service runs; needs no token.", query=(), immediate=True),
+    Route("GET", "/healthz", health, "Whether the service runs; needs no token.", query=(), scope=None, immediate=True),
+    Route("GET", "/v1/token", token, "Author and scopes of the request's token.", query=(), scope=None),
     Route("GET", "/v1/namespaces", namespaces, "The namespaces that are served.", query=()),
     Route("GET", "/v1/stats", stats, "Counts of a namespace's content."),
-    Route("POST", "/v1/episodes", add_episode, "Store an episode; idempotent with an id.", EPISODE_SCHEMA, 201),
+    Route(
+        "POST",
+        "/v1/episodes",
+        add_episode,
+        "Store an episode; idempotent with an id.",
+        EPISODE_SCHEMA,
+        201,
+        scope="write",
+    ),
     Route("GET", "/v1/episodes/{id:path}", get_episode, "An episode, as it was posted."),
     Route("POST", "/v1/search", search, "Stored steps at states like this one.", SEARCH_SCHEMA),
-    Route("POST", "/v1/feedback", add_feedback, "Store typed feedback.", feedback_schema, 201),
+    Route("POST", "/v1/feedback", add_feedback, "Store typed feedback.", feedback_schema, 201, scope="feedback"),
     Route(
         "GET",
         "/v1/feedback",
@@ -253,8 +277,16 @@ ROUTES = (
         "Typed feedback, the oldest first.",
         query=("namespace", "episode", "limit", "cursor"),
     ),
-    Route("DELETE", "/v1/feedback/{id:path}", revoke_feedback, "Revoke feedback; idempotent."),
-    Route("POST", "/v1/questions", ask_question, "Ask people; the same question is stored once.", QUESTION_SCHEMA, 201),
+    Route("DELETE", "/v1/feedback/{id:path}", revoke_feedback, "Revoke feedback; idempotent.", scope="feedback"),
+    Route(
+        "POST",
+        "/v1/questions",
+        ask_question,
+        "Ask people; the same question is stored once.",
+        QUESTION_SCHEMA,
+        201,
+        scope="write",
+    ),
     Route(
         "GET",
         "/v1/questions",
@@ -264,7 +296,13 @@ ROUTES = (
     ),
     Route("GET", "/v1/positions", question_positions, "Choices by position in the displayed list."),
     Route(
-        "POST", "/v1/questions/{id:path}/answers", answer_question, "Answer; returns the effect.", ANSWER_SCHEMA, 201
+        "POST",
+        "/v1/questions/{id:path}/answers",
+        answer_question,
+        "Answer; returns the effect.",
+        ANSWER_SCHEMA,
+        201,
+        scope="feedback",
     ),
     Route("GET", "/v1/questions/{id:path}", get_question, "A question, its answers, and the policy now."),
 )

@@ -62,9 +62,9 @@ SEARCH_SCHEMA = _object(
 FEEDBACK_TARGET: dict[str, dict[str, Any]] = {
     "episode_id": {**_TEXT, "description": "The rated episode; without it, task and state are needed."},
     "step": {**_INDEX, "description": "Default: the last one."},
-    "source": {**_TEXT, "default": "human"},
-    "author": _TEXT,
-    "weight": {**_NUMBER, "exclusiveMinimum": 0, "default": 1},
+    "source": {**_TEXT, "description": "Default: the token's, or human."},
+    "author": {**_TEXT, "description": "Default: the token's; another one needs the scope admin."},
+    "weight": {**_NUMBER, "exclusiveMinimum": 0, "default": 1, "description": "Above 1: the scope admin is needed."},
     "task": {**_TEXT, "description": "Without episode_id: of a choice or an own answer."},
     "state": {**_TEXT, "description": "Likewise."},
     "subject": {**_TEXT, "description": "Likewise: the person concerned, so that it can be erased."},
@@ -108,9 +108,9 @@ QUESTION_SCHEMA = _object(
 )
 
 ANSWER_SCHEMA = _object(
-    ["kind", "author"],
+    ["kind"],
     kind={"enum": ["choice", "edit", "own_answer"]},
-    author=_TEXT,
+    author={**_TEXT, "description": "Needed with a token that has no author."},
     chosen={**_INDEX, "description": "choice, edit: which candidate, counted as in the question."},
     order={"type": "array", "items": _INDEX, "description": "choice, edit: the candidates as shown."},
     text={**_TEXT, "description": "edit, own_answer"},
@@ -128,7 +128,7 @@ PROBLEM_SCHEMA = _object(
 ERROR_DESCRIPTIONS = {
     400: "The request breaks a rule; nothing was written.",
     401: "No token, or a wrong one.",
-    403: "Another site's page sent it, or the memory is read-only.",
+    403: "Another site's page sent it, the token lacks a scope, or the memory is read-only.",
     404: "It does not exist.",
     409: "Its id is stored with other content.",
     413: "The body is too large.",

@@ -282,6 +282,8 @@ async function start() {
       $("namespace").value = api.place.namespace;
       $("namespace").hidden = false;
     }
+    const { author } = await api.holder();
+    if (author !== null) api.kept.name = author; // a token with an author answers in that name alone
     if (!api.kept.name) {
       enter();
       return;

@@ -1,0 +1,219 @@
+"""Tokens with an author and scopes: what each may do, and in whose name."""
+
+from __future__ import annotations
+
+import contextlib
+
+import pytest
+from serving import HERE, MAIL, TOKEN, error_of, post_question, serving
+
+from seasoned.errors import ConfigError
+from seasoned.service import Token, parse_tokens
+
+ALL = Token("token-of-the-operator", "root", scopes=["admin"])
+TOKENS = {
+    "agent": Token("token-of-the-agent--", "agent", "run", ["read", "write"]),
+    "ann": Token("token-of-ann--------", "ann", scopes=["read", "feedback"]),
+    "bob": Token("token-of-bob--------", "bob", scopes=["feedback"]),
+    "root": ALL,
+}
+EPISODE = {"id": "e1", "task": "support", "steps": [{"state": MAIL, "action": "a"}]}
+THUMBS = {"kind": "thumbs", "up": True, "episode_id": "e1"}
+
+
+class As:
+    """A client that sends one holder's token."""
+
+    def __init__(self, client, name):
+        self._client = client
+        self._headers = {"Authorization": f"Bearer {TOKENS[name].token}"}
+
+    def __getattr__(self, method):
+        return lambda url, **more: getattr(self._client, method)(url, headers=self._headers, **more)
+
+
+@contextlib.contextmanager
+def shared(path=":memory:"):
+    from fastapi.testclient import TestClient
+
+    from seasoned.service import make_app
+
+    with TestClient(make_app(path, create=True, token=list(TOKENS.values())), base_url=HERE) as client:
+        yield {name: As(client, name) for name in TOKENS}
+
+
+@pytest.fixture
+def clients():
+    with shared() as clients:
+        assert clients["agent"].post("/v1/episodes", json=EPISODE).status_code == 201
+        yield clients
+
+
+REQUESTS = [
+    ("read", "get", "/v1/stats", None),
+    ("read", "get", "/v1/feedback", None),
+    ("read", "get", "/v1/episodes/e1", None),
+    ("read", "get", "/v1/questions", None),
+    ("read", "post", "/v1/search", {"state": MAIL}),
+    ("write", "post", "/v1/episodes", EPISODE),
+    ("write", "post", "/v1/questions", {"task": "t", "state": MAIL, "candidates": [{"text": "a"}, {"text": "b"}]}),
+    ("feedback", "post", "/v1/feedback", THUMBS),
+]
+
+
+@pytest.mark.parametrize(("scope", "method", "url", "body"), REQUESTS)
+def test_request_needs_its_scope(clients, scope, method, url, body):
+    for name, token in TOKENS.items():
+        response = getattr(clients[name], method)(url, **({} if body is None else {"json": body}))
+        if scope in token.scopes or "admin" in token.scopes:
+            assert response.status_code < 300, response.text
+        else:
+            error = error_of(response, 403)
+            assert (error["error"], scope in error["rule"]) == ("Forbidden", True)
+
+
+def test_every_address_with_data_has_a_scope():
+    from seasoned.service.routes import ROUTES
+
+    assert {route.path for route in ROUTES if route.scope is None} == {"/healthz", "/v1/token"}
+    assert {route.scope for route in ROUTES if route.method == "GET" and route.scope} == {"read"}
+
+
+def test_scope_is_checked_before_the_body_is_parsed(clients):
+    headers = {"Authorization": f"Bearer {TOKENS['bob'].token}", "Content-Type": "application/json"}
+    error_of(clients["bob"]._client.post("/v1/search", content=b"{", headers=headers), 403)
+
+
+def test_author_of_feedback_is_that_of_the_token(clients):
+    for named in ({}, {"author": "ann"}, {"author": "ann", "source": "human"}):
+        stored = clients["ann"].post("/v1/feedback", json={**THUMBS, **named}).json()
+        assert (stored["author"], stored["source"]) == ("ann", "human")
+    for invented in ({"author": "eve"}, {"source": "judge"}, {"author": "bob", "source": "human"}):
+        error = error_of(clients["ann"].post("/v1/feedback", json={**THUMBS, **invented}), 403)
+        assert "this token's" in error["rule"]
+    assert [one["author"] for one in unrevoked(clients)] == ["ann"]  # the last of three, and no other's
+    relayed = {**THUMBS, "author": "eve", "source": "mail"}
+    assert clients["root"].post("/v1/feedback", json=relayed).json()["author"] == "eve"
+
+
+def unrevoked(clients):
+    return [one for one in clients["root"].get("/v1/feedback").json()["feedback"] if one["revoked_at"] is None]
+
+
+def test_invented_authors_cannot_outvote(clients):
+    """36 thumbs down by invented authors on one episode flipped it; of one token they are one."""
+    for number in range(36):
+        body = {**THUMBS, "up": False, "author": f"author {number}"}
+        error_of(clients["ann"].post("/v1/feedback", json=body), 403)
+        assert clients["ann"].post("/v1/feedback", json={**THUMBS, "up": False}).status_code == 201
+    assert len(unrevoked(clients)) == 1
+
+
+@pytest.mark.parametrize("weight", [1.5, 36, 1e100])
+def test_weight_above_1_needs_the_scope_admin(clients, weight):
+    error = error_of(clients["ann"].post("/v1/feedback", json={**THUMBS, "weight": weight}), 403)
+    assert "admin" in error["rule"]
+    assert unrevoked(clients) == []
+    for fine in (1, 0.5):
+        assert clients["ann"].post("/v1/feedback", json={**THUMBS, "weight": fine}).status_code == 201
+    assert clients["root"].post("/v1/feedback", json={**THUMBS, "weight": 1.5}).status_code == 201
+
+
+@pytest.mark.parametrize("token", [None, TOKEN], ids=["no token", "single token"])
+def test_single_token_names_authors_freely_and_sets_no_large_weight(token):
+    with serving(token=token) as client:
+        client.post("/v1/episodes", json=EPISODE)
+        for author in ("ann", "bob"):
+            assert client.post("/v1/feedback", json={**THUMBS, "author": author, "source": "s"}).status_code == 201
+        error_of(client.post("/v1/feedback", json={**THUMBS, "weight": 1e100}), 403)
+        error_of(client.post("/v1/feedback", json={**THUMBS, "weight": "2"}), 400)
+        id_ = client.get("/v1/feedback").json()["feedback"][0]["id"]
+        assert client.delete(f"/v1/feedback/{id_}").status_code == 200
+        assert client.get("/v1/token").json() == {
+            "author": None,
+            "source": "human",
+            "scopes": ["read", "write", "feedback"],
+        }
+
+
+def test_only_own_feedback_is_taken_back(clients):
+    of_bob = clients["bob"].post("/v1/feedback", json=THUMBS).json()["id"]
+    of_ann = clients["ann"].post("/v1/feedback", json=THUMBS).json()["id"]
+    assert "author" in error_of(clients["ann"].delete(f"/v1/feedback/{of_bob}"), 403)["rule"]
+    assert len(unrevoked(clients)) == 2
+    assert clients["ann"].delete(f"/v1/feedback/{of_ann}").status_code == 200
+    assert clients["root"].delete(f"/v1/feedback/{of_bob}").status_code == 200
+
+
+def test_answers_to_questions_are_in_the_name_of_the_token(clients):
+    id_ = (
+        clients["agent"]
+        .post("/v1/questions", json={"task": "t", "state": MAIL, "candidates": [{"text": "x"}, {"text": "y"}]})
+        .json()["id"]
+    )
+    body = {"kind": "choice", "chosen": 0}
+    assert clients["ann"].post(f"/v1/questions/{id_}/answers", json=body).json()["author"] == "ann"
+    error_of(clients["ann"].post(f"/v1/questions/{id_}/answers", json={**body, "author": "eve"}), 403)
+    error_of(clients["agent"].post(f"/v1/questions/{id_}/answers", json=body), 403)
+    with serving() as client:
+        unnamed = client.post(f"/v1/questions/{post_question(client)}/answers", json=body)
+        assert "author" in error_of(unnamed, 400)["seen"]
+
+
+def test_holder_is_told_its_author_and_scopes(clients):
+    assert clients["ann"].get("/v1/token").json() == {
+        "author": "ann",
+        "source": "human",
+        "scopes": ["read", "feedback"],
+    }
+    assert clients["root"].get("/v1/token").json()["scopes"] == ["read", "write", "feedback", "admin"]
+    assert TOKENS["ann"].token not in repr(TOKENS["ann"])
+
+
+FILE = """
+[[token]]
+author = "ann"
+scopes = ["read", "feedback"]
+token = "token-of-ann--------"
+
+[[token]]
+author = "ci"
+source = "tests"
+scopes = ["feedback"]
+token = "token-of-the-build--"
+"""
+
+
+def test_token_file_names_authors_and_scopes():
+    ann, build = parse_tokens(FILE)
+    assert ann == TOKENS["ann"]
+    assert (build.author, build.source, build.scopes) == ("ci", "tests", frozenset(["feedback"]))
+    for end in ("", "\n", "\r\n"):
+        assert parse_tokens(TOKEN + end) == (Token(TOKEN),)
+
+
+@pytest.mark.parametrize(
+    ("wrong", "said"),
+    [
+        (FILE.replace('author = "ann"\n', ""), "author"),
+        (FILE.replace('scopes = ["feedback"]\n', ""), "scopes"),
+        (FILE.replace('["feedback"]', '"feedback"'), "list"),
+        (FILE.replace('["feedback"]', '["feeback"]'), "feedback"),
+        (FILE.replace('["feedback"]', "[]"), "scopes"),
+        (FILE.replace("token-of-the-build--", "token-of-ann--------"), "twice"),
+        (FILE.replace("token-of-the-build--", "short"), "at least 16"),
+        (FILE.replace("source", "sauce"), "source"),
+        (FILE.replace('"tests"', "7"), "source"),
+        (FILE.replace('"ci"', '" "'), "author"),
+        ("[token]\nauthor = 'a'\n", "[[token]]"),
+        ("tokens = 1\n\n", "[[token]]"),
+        ("two lines\nof a token file\n", "TOML"),
+        ("", "at least 16"),
+        ("\n\n", "[[token]]"),
+    ],
+)
+def test_wrong_token_file_is_refused(wrong, said):
+    with pytest.raises(ConfigError) as caught:
+        parse_tokens(wrong)
+    assert said in str(caught.value)
+    assert "token-of" not in str(caught.value)
