@@ -214,6 +214,7 @@ def test_openapi_document_is_complete_and_loads_no_external_files(client):
     assert set(document["paths"]) == {
         "/healthz",
         "/v1/namespaces",
+        "/v1/token",
         "/v1/stats",
         "/v1/episodes",
         "/v1/episodes/{id}",
