@@ -10,6 +10,7 @@ import click
 from seasoned.envs import ENVIRONMENTS
 from seasoned.llms import LLM_SPECIFICATIONS
 from seasoned.policies import PRESETS
+from seasoned.states import REDACTION_RULES
 
 __all__ = [
     "SignedNumber",
@@ -21,6 +22,7 @@ __all__ = [
     "namespace_option",
     "overwrite_option",
     "policy_option",
+    "redact_option",
     "seed_option",
     "server_options",
 ]
@@ -35,6 +37,9 @@ namespace_option = click.option(
     "--namespace", "-n", metavar="NAME", help="Namespace in the memory; needed if there are several."
 )
 overwrite_option = click.option("--overwrite", is_flag=True, help="Replace the target if it exists.")
+redact_option = click.option(
+    "--redact", metavar="RULES", help=f"Replace secrets before anything is stored: {','.join(REDACTION_RULES)}, or all."
+)
 seed_option = click.option(
     "--seed", type=click.IntRange(min=0), default=0, show_default=True, help="Seed of all random draws."
 )

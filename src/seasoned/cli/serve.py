@@ -11,12 +11,13 @@ from pathlib import Path
 import click
 
 from seasoned.cli.format.output import echo_text
-from seasoned.cli.params import encoder_option, example
+from seasoned.cli.params import encoder_option, example, redact_option
 from seasoned.errors import ConfigError
 from seasoned.service import Token, make_app, parse_tokens
 from seasoned.service.server import listen
 from seasoned.service.server import serve as answer_requests
 from seasoned.states.encoder_names import named_encoder
+from seasoned.states.redactor_identity import named_redactor
 
 __all__ = ["serve"]
 
@@ -55,6 +56,7 @@ _MAX_TOKEN_FILE_BYTES = 1024 * 1024
 )
 @click.option("--create", is_flag=True, help="Create the memory if it does not exist.")
 @encoder_option("With --create")
+@redact_option
 @click.option("--read-only", is_flag=True, help="Refuse every write.")
 @click.option("--quiet", is_flag=True, help="Do not log each request.")
 def serve(
@@ -66,6 +68,7 @@ def serve(
     allow_host: tuple[str, ...],
     create: bool,
     encoder: str | None,
+    redact: str | None,
     read_only: bool,
     quiet: bool,
 ) -> None:
@@ -77,6 +80,7 @@ def serve(
     """
     if encoder is not None and not create:
         raise click.UsageError("--encoder is for a new memory; give --create too, or leave it out")
+    redactor = None if redact is None else named_redactor(redact)
     state_encoder = None if encoder is None else named_encoder(encoder)
     token = None if token_file is None else _read_tokens(token_file)
     _log_to_stderr(logging.WARNING if quiet else logging.INFO)
@@ -90,6 +94,7 @@ def serve(
             create=create,
             read_only=read_only,
             encoder=state_encoder,
+            redact=redactor,
         )
     except BaseException:
         listening.close()

@@ -5,7 +5,7 @@ from __future__ import annotations
 import asyncio
 import contextlib
 import os
-from collections.abc import AsyncIterator, Collection, Sequence
+from collections.abc import AsyncIterator, Callable, Collection, Sequence
 from importlib import resources
 from typing import TYPE_CHECKING, Any
 
@@ -54,6 +54,7 @@ def make_app(
     create: bool = False,
     read_only: bool = False,
     encoder: StateEncoder | None = None,
+    redact: Callable[[str], str] | None = None,
     max_body_bytes: int = MAX_BODY_BYTES,
     max_answer_bytes: int = MAX_ANSWER_BYTES,
     timeout_s: float = TIMEOUT_S,
@@ -73,6 +74,7 @@ def make_app(
         read_only: refuse every write.
         encoder: encoder of a new namespace; an existing namespace must have the same. None: the namespace's own, or
             the default.
+        redact: rewrites the texts of requests before they are stored or compared, see `Memory.open`.
         max_body_bytes: maximum size of a request's body.
         max_answer_bytes: maximum size of an answer; a longer list is served in pages.
         timeout_s: seconds per request; the operation may still complete after the timeout.
@@ -91,7 +93,7 @@ def make_app(
     if hosts is None and token is None:
         hosts = LOOPBACK_HOSTS
     tokens = (Token(token),) if isinstance(token, str) else token
-    pool = MemoryPool(path, namespace, create=create, read_only=read_only, encoder=encoder)
+    pool = MemoryPool(path, namespace, create=create, read_only=read_only, encoder=encoder, redact=redact)
 
     @contextlib.asynccontextmanager
     async def lifespan(app: FastAPI) -> AsyncIterator[None]:

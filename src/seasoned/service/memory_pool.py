@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 
 from seasoned.build import open_memory
 from seasoned.checks import suggest
@@ -32,6 +32,7 @@ class MemoryPool:
         create: bool = False,
         read_only: bool = False,
         encoder: StateEncoder | None = None,
+        redact: Callable[[str], str] | None = None,
     ) -> None:
         wanted: list[str | None] = [namespace] if namespace is None or isinstance(namespace, str) else [*namespace]
         if not wanted or len(set(wanted)) < len(wanted):
@@ -40,7 +41,9 @@ class MemoryPool:
         own = {} if encoder is None else {"encoder": encoder}
         try:
             for name in wanted:
-                memory = open_memory(os.fspath(path), namespace=name, create=create, read_only=read_only, **own)
+                memory = open_memory(
+                    os.fspath(path), namespace=name, create=create, read_only=read_only, redact=redact, **own
+                )
                 self._memories[memory.namespace] = memory
         except BaseException:
             self.close()

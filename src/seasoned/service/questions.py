@@ -295,7 +295,10 @@ class Questions:
             )
         state = episode.steps[at].state
         for name, value in (("task", episode.task), ("state", state), ("subject", episode.subject)):
-            if getattr(question, name) not in (None, value):
+            given = getattr(question, name)
+            if given is not None and name != "subject":
+                given = self._memory.redacted(given)
+            if given not in (None, value):
                 raise InputError(
                     f"{name} = {excerpt(getattr(question, name))}",
                     f"with episode_id, it is the stored one: {excerpt(value)}",

@@ -12,6 +12,7 @@ import re
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import dataclass, field, replace
 
+from seasoned.canonical_json import canonical_json
 from seasoned.checks import check_instance, check_mapping, check_text, suggest
 from seasoned.errors import InputError, UnknownNameError, excerpt
 from seasoned.states.masks import Mask
@@ -26,6 +27,7 @@ REDACTION_RULES = tuple(RULES)
 _NAME = re.compile(r"[a-z][a-z0-9_-]{0,31}")
 _MAX_KEY_BYTES = 64
 _DIGEST_BYTES = 4
+_KEY_DIGEST_BYTES = 8
 
 
 @dataclass(frozen=True, slots=True)
@@ -66,6 +68,8 @@ class Redactor:
     rules: Iterable[str] = REDACTION_RULES
     patterns: Mapping[str, str] = field(default_factory=dict, hash=False)
     keyed: bytes | None = field(default=None, repr=False)
+    identity: str = field(init=False, repr=False, compare=False)
+    """`redactor/v1`, then its rules and patterns in order, and a digest of its key, as canonical JSON."""
     _finders: tuple[SecretRule, ...] = field(init=False, repr=False, compare=False)
     _marks: re.Pattern[str] = field(init=False, repr=False, compare=False)
 
@@ -92,8 +96,17 @@ class Redactor:
         names = "|".join(sorted({re.escape(finder.mark) for finder in finders}, key=len, reverse=True))
         object.__setattr__(self, "rules", rules)
         object.__setattr__(self, "patterns", dict(self.patterns))
+        object.__setattr__(self, "identity", self._identity())
         object.__setattr__(self, "_finders", tuple(finders))
         object.__setattr__(self, "_marks", re.compile(rf"\[(?:{names})(?::[0-9a-f]{{{2 * _DIGEST_BYTES}}})?\]"))
+
+    def _identity(self) -> str:
+        settings: dict[str, object] = {"rules": [name for name in RULES if name in tuple(self.rules)]}
+        if self.patterns:
+            settings["patterns"] = list(self.patterns.items())
+        if self.keyed is not None:
+            settings["key"] = hashlib.blake2b(b"identity", digest_size=_KEY_DIGEST_BYTES, key=self.keyed).hexdigest()
+        return f"redactor/v1 {canonical_json(settings)}"
 
     def __call__(self, text: str) -> str:
         """Return `text` with every secret replaced.

@@ -14,7 +14,7 @@ import click
 
 from seasoned.cli.format.output import echo_hint, present, printable
 from seasoned.cli.memory.access import memory_command, open_writable, read_memory
-from seasoned.cli.params import overwrite_option
+from seasoned.cli.params import overwrite_option, redact_option
 from seasoned.errors import InputError, NotFoundError, StoreError, counted, excerpt
 from seasoned.integrations import FORMATS, ReadEpisode, Refusal, bounded_lines, read_episodes
 from seasoned.memory import Memory
@@ -22,7 +22,8 @@ from seasoned.memory.stores.atomic_file import whole_file
 from seasoned.memory.stores.registry import is_file
 from seasoned.memory.transfer.jsonl import parse_lines
 from seasoned.sqlite_connection import IN_RAM
-from seasoned.states import REDACTION_RULES, Redactor, encoder_from_identity
+from seasoned.states import encoder_from_identity
+from seasoned.states.redactor_identity import named_redactor
 
 __all__ = ["export", "import_", "import_harbor"]
 
@@ -103,9 +104,7 @@ def _record_export(path: str, namespace: str | None, target: str) -> None:
 @_create_option
 @click.option("--skip-refused", is_flag=True, help="Import the other lines of a foreign file if some are refused.")
 @_dry_run_option
-@click.option(
-    "--redact", metavar="RULES", help=f"Replace secrets before anything is stored: {','.join(REDACTION_RULES)}, or all."
-)
+@redact_option
 @click.option("--evaluation", metavar="NAME", help="For otel: the evaluation whose score is the reward.")
 def import_(
     path: str,
@@ -124,7 +123,7 @@ def import_(
     Of a foreign file, each line that is no episode is refused with its reason; then nothing is stored, unless
     --skip-refused is given. FILE `-` reads stdin.
     """
-    settings = {} if redact is None else {"redact": _redactor(redact)}
+    settings = {} if redact is None else {"redact": named_redactor(redact)}
     lines = _source(source)
     if format == JSONL:
         if evaluation is not None or skip_refused:
@@ -142,10 +141,6 @@ def import_(
         )
     would = "would be" if dry_run else "is" if found["episodes"] == 1 else "are"
     present(found, f"{new} {would} new in namespace {excerpt(found['namespace'])}")
-
-
-def _redactor(rules: str) -> Redactor:
-    return Redactor() if rules == "all" else Redactor([rule.strip() for rule in rules.split(",")])
 
 
 def _source(source: str) -> Lines:
