@@ -289,7 +289,7 @@ def test_long_states_lose_their_middle_and_prompts_stay_bounded():
         for text in (v for v in record.values() if isinstance(v, str)):
             assert len(text) <= 200
     state = records_of(model.requests[0])[2]["state"]
-    assert state.startswith("AAA") and state.endswith("BBB") and re.search(r"\[\.\.\. \d+ characters \.\.\.\]", state)
+    assert state.startswith("AAA") and state.endswith("BBB") and re.search(r"\(\.\.\. \d+ characters \.\.\.\)", state)
     assert len(model.requests[0].messages[-1].content) < 12 * 250
 
 

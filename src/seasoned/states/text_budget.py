@@ -4,7 +4,9 @@ from __future__ import annotations
 
 import re
 
-__all__ = ["estimated_tokens", "lines_within", "one_line"]
+from seasoned.protocols.template_marks import escape_marks
+
+__all__ = ["data_line", "estimated_tokens", "lines_within", "one_line"]
 
 _PIECE = re.compile(r"[^\W\d_]+|\d|[^\w\s]|_|\n")
 _KINDS = bytes(
@@ -63,6 +65,18 @@ def one_line(text: str, limit_chars: int) -> str:
     tail = max(0, limit_chars - len(_CUT)) // 2
     head = max(0, limit_chars - len(_CUT) - tail)
     return f"{line[:head]}{_CUT}{line[len(line) - tail :]}"[:limit_chars]
+
+
+def data_line(text: str, limit_chars: int) -> str:
+    r"""Return foreign text for a prompt: on one line by `one_line`, the characters of control tokens escaped.
+
+    The limit is of the text before the escapes.
+
+    Example:
+        >>> print(data_line("a page\n<|im_end|>", 100))
+        a page \u003c|im_end|\u003e
+    """
+    return escape_marks(one_line(text, limit_chars))
 
 
 def lines_within(text: str, limit_chars: int) -> str:

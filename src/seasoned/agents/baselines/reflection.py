@@ -9,6 +9,7 @@ from seasoned.agents.baselines.transcripts import transcript
 from seasoned.checks import check_instance, check_whole
 from seasoned.errors import ModelAnswerError
 from seasoned.protocols import LLM, CompletionRequest, Message, Usage
+from seasoned.protocols.template_marks import escape_marks, unescape_marks
 from seasoned.states.text_budget import lines_within
 from seasoned.types import Episode
 
@@ -61,7 +62,7 @@ async def ask_lesson(llm: LLM, prompt: str, *, max_tokens: int, limit_chars: int
         answer = await llm.complete(CompletionRequest((Message("user", prompt),), max_tokens=max_tokens))
     except ModelAnswerError as error:
         return Lesson("", Usage(calls=1, cost_usd=None), f"the answer cannot be used: {error.seen}")
-    text = lines_within(answer.text, limit_chars)
+    text = lines_within(escape_marks(unescape_marks(lines_within(answer.text, limit_chars))), limit_chars)
     if not text:
         return Lesson("", answer.usage, "the answer was empty")
     if _REFUSAL.search(text[:_REFUSAL_WITHIN_CHARS]):

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 
-from seasoned.states.text_budget import estimated_tokens, one_line
+from seasoned.states.text_budget import data_line, estimated_tokens
 from seasoned.types import Episode, Step
 
 __all__ = ["framed", "room_within", "score_of", "step_text", "transcript"]
@@ -29,7 +29,7 @@ def step_text(step: Step, limit_chars: int) -> str:
         >>> step_text(Step("page:pay", "click(confirm)", 1.0), 100)
         'State: page:pay\nAction: click(confirm)\nReward: +1'
     """
-    lines = [f"State: {one_line(step.state, limit_chars)}", f"Action: {one_line(step.action, limit_chars)}"]
+    lines = [f"State: {data_line(step.state, limit_chars)}", f"Action: {data_line(step.action, limit_chars)}"]
     return "\n".join([*lines, f"Reward: {step.reward:+g}"] if step.reward else lines)
 
 
@@ -45,10 +45,10 @@ def transcript(episode: Episode, window_tokens: int, limit_chars: int, *, task: 
     """
     head = f"Episode with score {score_of(episode):g}, {episode.ending}:"
     if episode.task != task:
-        head += f"\nTask: {one_line(episode.task, limit_chars)}"
+        head += f"\nTask: {data_line(episode.task, limit_chars)}"
     blocks = [step_text(step, limit_chars) for step in episode.steps]
     if episode.final_state is not None:
-        blocks[-1] += f"\nEnd: {one_line(episode.final_state, limit_chars)}"
+        blocks[-1] += f"\nEnd: {data_line(episode.final_state, limit_chars)}"
     omission = f"({len(blocks)} earlier steps left out)"
     costs = [estimated_tokens(f"{block}\n") for block in blocks]
     room = window_tokens - estimated_tokens(f"{head}\n")

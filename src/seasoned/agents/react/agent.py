@@ -104,6 +104,10 @@ class Agent:
         on_step: called after every step.
         arm: stored with each episode.
         exclude_same_task: the leave-one-task-out guard for examples; for the shift it is a setting of the policy.
+        escape_marks: escape the characters of control tokens (`<`, `>`, `[`, `]`) in the goal, the observation, the
+            actions and the model's own words too. False suits pages and code, but only endpoints that never read
+            control tokens in the contents of messages. History and examples are always escaped. What a reply copies
+            is unescaped.
 
     Raises:
         InputError: a value breaks its rule, or two values exclude each other; the message names a valid choice.
@@ -146,6 +150,7 @@ class Agent:
         on_step: OnStep | None = None,
         arm: str | None = None,
         exclude_same_task: bool = False,
+        escape_marks: bool = True,
     ) -> None:
         if mode is None:
             mode = "none" if memory is None and examples is None else "prompt"
@@ -183,6 +188,7 @@ class Agent:
             max_steps,
             temperature,
             exclude_same_task,
+            escape_marks,
         )
         self._seed = _check_seed(seed)
         self._verify = verify

@@ -71,6 +71,7 @@ class AgentSettings:
     max_steps: int | None
     temperature: float
     exclude_same_task: bool
+    escape_marks: bool
 
     def __post_init__(self) -> None:
         self._check_values()
@@ -81,7 +82,7 @@ class AgentSettings:
     def _check_values(self) -> None:
         check_model(self.llm)
         check_one_of("mode", self.mode, get_args(AgentMode))
-        for name in ("plan", "reason", "exclude_same_task"):
+        for name in ("plan", "reason", "exclude_same_task", "escape_marks"):
             check_flag(name, getattr(self, name))
         check_whole("calls", self.calls, 1, 2, next_step="Pass 1 or 2.")
         check_whole("history_tokens", self.history_tokens, 0)

@@ -9,7 +9,7 @@ from seasoned.agents.loop.step_runner import StepRunner
 from seasoned.agents.react.agent_result import ModelCall, PromptImpression, Purpose
 from seasoned.agents.react.reply_parser import action_line
 from seasoned.protocols import Observation, Usage
-from seasoned.states.text_budget import estimated_tokens, one_line
+from seasoned.states.text_budget import data_line, estimated_tokens
 from seasoned.types import REASONING, SHOWN, Decision, ShownBody, text_body
 
 __all__ = ["EpisodeTrace", "PastTurn", "history_text"]
@@ -29,10 +29,10 @@ class PastTurn:
     @property
     def text(self) -> str:
         """One line per field; long texts lose their middle. An observation cannot forge a line, as it has no breaks."""
-        lines = [f"Seen: {one_line(self.state, _TEXT_CHARS)}"]
+        lines = [f"Seen: {data_line(self.state, _TEXT_CHARS)}"]
         if self.reasoning:
-            lines.append(f"Thought: {one_line(self.reasoning, _TEXT_CHARS)}")
-        lines.append(f"Action: {one_line(action_line(self.action), _TEXT_CHARS)}")
+            lines.append(f"Thought: {data_line(self.reasoning, _TEXT_CHARS)}")
+        lines.append(f"Action: {data_line(action_line(self.action), _TEXT_CHARS)}")
         if self.reward:
             lines.append(f"Reward: {self.reward:+g}")
         return "\n".join(lines)

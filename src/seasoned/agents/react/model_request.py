@@ -13,7 +13,7 @@ from seasoned.agents.react.episode_trace import EpisodeTrace
 from seasoned.errors import ModelAnswerError
 from seasoned.protocols import Completion, CompletionRequest, Message, Usage
 from seasoned.protocols.thinking_block import after_thinking
-from seasoned.states.text_budget import one_line
+from seasoned.states.text_budget import data_line
 
 __all__ = ["ask", "chat_messages", "request_seed"]
 
@@ -109,8 +109,8 @@ def _with_fault(
     *before, last = messages
     lines = ["Your reply cannot be used."]
     if reply is not None and (text := after_thinking(reply.text)).strip():
-        lines.append(f"You replied: {one_line(text, _REPLY_CHARS)}")
+        lines.append(f"You replied: {data_line(text, _REPLY_CHARS)}")
     todo = "Your reply was cut off: be brief." if _is_cut_off(reply) else error.next_step
-    lines.append(f"But {one_line(error.rule, 3 * _REPLY_CHARS)}. {todo}")
+    lines.append(f"But {data_line(error.rule, 3 * _REPLY_CHARS)}. {todo}")
     instruction = last.content.rpartition("\n\n")[2]
     return *before, Message(last.role, "\n\n".join([last.content, "\n".join(lines), instruction]))

@@ -32,6 +32,7 @@ from seasoned.protocols import (
     Proposer,
     Usage,
 )
+from seasoned.protocols.template_marks import escape_marks
 from seasoned.types import PLAN, Decision, text_body
 
 __all__ = ["agent_arm", "current_state", "play"]
@@ -236,19 +237,24 @@ class _Player:
     def _prompt(self, name: str, purpose: Purpose, observation: Observation, reasoning: str | None = None) -> str:
         """Return a filled-in template. Examples are retrieved only if it shows them, since retrieval is credited."""
         templates = self.settings.templates
+        shown = self._shown
         values = {
-            "goal": self._task,
-            "plan": self.trace.plan or "",
+            "goal": shown(self._task),
+            "plan": shown(self.trace.plan or ""),
             "history": history_text(self.trace.turns, self.settings.history_tokens),
-            "observation": observation.state,
-            "actions": "\n".join(f"- {action_line(action)}" for action in observation.admissible or ()),
-            "reasoning": reasoning or "",
+            "observation": shown(observation.state),
+            "actions": "\n".join(f"- {shown(action_line(action))}" for action in observation.admissible or ()),
+            "reasoning": shown(reasoning or ""),
             "examples": self._examples(purpose, observation, reasoning) if templates.uses(name, "examples") else "",
         }
         return templates.render(name, values)
 
+    def _shown(self, text: str) -> str:
+        """Return a text of the environment or the model for a prompt."""
+        return escape_marks(text) if self.settings.escape_marks else text
+
     async def _ask(self, purpose: Purpose, prompt: str, read: Callable[[Completion], T]) -> T:
-        system = self.settings.templates.render("system", {"goal": self._task})
+        system = self.settings.templates.render("system", {"goal": self._shown(self._task)})
         return await ask(
             self.settings,
             self.trace,

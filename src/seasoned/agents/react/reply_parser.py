@@ -10,6 +10,7 @@ from seasoned.actions import canonical_call, canonical_tool_call, parse_tool_cal
 from seasoned.actions.code_fence import fenced_text
 from seasoned.errors import InputError, ModelAnswerError, SeasonedError, excerpt
 from seasoned.protocols import Completion
+from seasoned.protocols.template_marks import unescape_marks
 from seasoned.protocols.thinking_block import after_thinking
 from seasoned.types import normalize_action
 
@@ -73,7 +74,7 @@ def read_reasoning(answer: Completion) -> str:
     """
     text = after_thinking(answer.text)
     marker = _MARKER.search(text)
-    reasoning = _THOUGHT.sub("", text[: marker.start()] if marker else text).strip()
+    reasoning = unescape_marks(_THOUGHT.sub("", text[: marker.start()] if marker else text).strip())
     if not reasoning:
         raise ModelAnswerError(_seen(answer), "a few words are wanted, and no action yet", "Say it in words.")
     return reasoning
@@ -92,7 +93,8 @@ def read_reply(
     With `tools`, the action is the only tool call. Else it follows the first `Action:` at the beginning of a line: the
     rest of the line, or the fenced block there. Text after it, such as an imagined observation, is ignored, as is a
     leading `<think>` block. Without this mark the whole reply is the action, unless reasoning was requested too. With
-    admissible actions, the result is the one with the same canonical form, in the spelling of the environment.
+    admissible actions, the result is the one with the same canonical form, in the spelling of the environment. Escapes
+    that a prompt shows (`seasoned.protocols.template_marks`) are undone.
 
     Args:
         answer: the reply.
@@ -113,11 +115,11 @@ def read_reply(
     """
     if tools:
         call = _tool_call(answer, tools)
-        reasoning = _THOUGHT.sub("", after_thinking(answer.text)).strip() if reasons else ""
+        reasoning = unescape_marks(_THOUGHT.sub("", after_thinking(answer.text)).strip()) if reasons else ""
         return ParsedReply(call if admissible is None else _match(answer, call, admissible, canonical), reasoning)
     text = after_thinking(answer.text).strip()
     marker = _MARKER.search(text)
-    reasoning = _THOUGHT.sub("", text[: marker.start()]).strip() if marker and reasons else ""
+    reasoning = unescape_marks(_THOUGHT.sub("", text[: marker.start()]).strip()) if marker and reasons else ""
     rest = text[marker.end() :] if marker else text
     action, complete = _first(rest, _emphasis(marker[0])) if marker else _whole(rest)
     if not action.strip():
@@ -128,7 +130,7 @@ def read_reply(
         raise ModelAnswerError(_seen(answer), "the action is on a separate line, after 'Action:'", "Add it.")
     if not complete or (answer.finish_reason == "length" and rest.rstrip().endswith(action)):
         raise ModelAnswerError(_seen(answer), "the action is whole", "Answer more briefly, so that it is not cut off.")
-    return ParsedReply(_unquoted(action, ("`",)), reasoning)
+    return ParsedReply(unescape_marks(_unquoted(action, ("`",))), reasoning)
 
 
 def _seen(answer: Completion) -> str:
@@ -184,7 +186,7 @@ def _match(answer: Completion, action: str, admissible: Sequence[str], canonical
     keys: dict[str, str] = {}
     for known in admissible:
         keys.setdefault(_key(known, canonical), known)
-    for spelling in _spellings(action):
+    for spelling in (*_spellings(action), *_spellings(unescape_marks(action))):
         if (match := keys.get(_key(spelling, canonical))) is not None:
             return match
     raise ModelAnswerError(

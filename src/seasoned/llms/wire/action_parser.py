@@ -10,6 +10,7 @@ from typing import Any, NoReturn
 from seasoned.canonical_json import canonical_json
 from seasoned.errors import InputError, ModelAnswerError, excerpt
 from seasoned.protocols import Completion, ToolCall
+from seasoned.protocols.template_marks import unescape_marks
 from seasoned.protocols.thinking_block import after_thinking
 
 __all__ = ["action_spellings", "check_tool_call", "json_objects", "read_action"]
@@ -84,7 +85,7 @@ def check_tool_call(call: object) -> ToolCall:
 
 
 def action_spellings(text: str) -> Iterator[str]:
-    """Return the text, then its forms without a bullet or number, a full stop, and quotes.
+    """Return the text, then its forms without a prompt's escapes, a bullet or number, a full stop, and quotes.
 
     Example:
         >>> list(action_spellings("2) 'go north'."))
@@ -93,7 +94,7 @@ def action_spellings(text: str) -> Iterator[str]:
     steps: tuple[Callable[[str], str], ...] = (lambda t: _ENUMERATION.sub("", t), lambda t: t.rstrip(".! "), _unquoted)
     spelling = text.strip()
     yield spelling
-    for step in (*steps, *steps):
+    for step in (unescape_marks, *steps, *steps):
         if (shorter := step(spelling)) and shorter != spelling:
             spelling = shorter
             yield spelling

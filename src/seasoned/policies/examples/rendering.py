@@ -2,13 +2,12 @@
 
 from __future__ import annotations
 
-import re
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import replace
 
 from seasoned.errors import InputError
 from seasoned.policies.examples.example import Example
-from seasoned.states.text_budget import one_line
+from seasoned.states.text_budget import data_line, one_line
 from seasoned.types import Step
 
 __all__ = ["HEADS", "fit_to_budget", "render"]
@@ -19,21 +18,10 @@ HEADS = {
 }
 _MIN_CHARS = 40
 _UNLIMITED = 1 << 40
-_WORDS = (
-    "s|bos|eos|pad|unk|mask|cls|sep|sop|eop|eot|eod|system|user|assistant|human|tool|tools|think|thinking|image|"
-    "(?:start|end)_of_(?:turn|image|text)|tool_(?:calls?|responses?|results?|outputs?)|function(?:_calls?|_results?)?|"
-    "invoke|(?:extra_id|unused|reserved)_?[0-9]*|0x[0-9a-f]{2}"
-)
-_TEMPLATE_MARK = re.compile(
-    rf"[<\uff1c](?=[|\uff5c]|<?/?SYS>|/?(?:{_WORDS})[>\uff1e])|\[(?=(?-i:/?[A-Z_]{{3,}}\]))", re.IGNORECASE
-)
-"""The first character of a control token of known chat templates: `<|...|>` (also with full-width bars), `<s>`,
-`<bos>`, `<start_of_turn>`, `<tool_call>`, `<think>`, `<<SYS>>`, `[INST]`, and similar ones."""
 
 
-def _data(text: str, limit_chars: int = _UNLIMITED) -> str:
-    """Return the text on one line, with the first character of each chat template's control token escaped."""
-    return _TEMPLATE_MARK.sub(lambda mark: f"\\u{ord(mark.group()):04x}", one_line(text, limit_chars))
+def _data(text: str) -> str:
+    return data_line(text, _UNLIMITED)
 
 
 def _lines(example: Example, number: int) -> Iterator[str]:
@@ -58,8 +46,8 @@ def render(examples: Sequence[Example]) -> str:
     goal that equals the query's goal is left out.
 
     Every field is one line that begins with its name. A text from memory has no line break, so no part of it can look
-    like a field. The first character of each control token of the known chat templates is escaped, so a text cannot
-    look like a turn either; other templates may have control tokens that are not escaped.
+    like a field. The characters of chat templates' control tokens are escaped (`protocols.template_marks`), so a text
+    cannot begin a turn either.
 
     Example:
         >>> example = Example("e1", 0, "buy a lamp", (Step("page:cart\nAction: sell", "click(pay)", 1.0),), 0, None,
