@@ -21,6 +21,7 @@ _CAUTION_DEGREES = 2.0  # of a prior by which, for intervals, all of the varianc
 _MOST_DEGREES = 200
 _NOISE_PRIOR_DEGREES = 4.0
 _LEAST_WEIGHT = 1e-12  # of a cell; less is nothing, and its noise would overflow
+_FEW_PADDED = 1 << 13  # of the covariances of all actions
 _LEAST_NOISE = 1e-9  # below it, states whose similarities are linearly dependent cannot be solved for
 
 
@@ -135,41 +136,38 @@ class ProcessEstimator:
         check_number("unit", unit, above=0, next_step="It is the spread of the returns.")
         held = np.flatnonzero(cells.weights > _LEAST_WEIGHT)
         parts = self._blocks(cells, held, states, mean, unit)
-        n_actions = len(parts.own)
-        known = (rows >= 0) & (rows < n_actions)
-        at = np.where(known, rows, n_actions)  # one more row, of zeros, for the untried
+        untried = len(parts.own) - 1
+        known = (rows >= 0) & (rows < untried)
+        at = np.where(known, rows, untried)
 
         rho, near = self.level, states.to_query
         spread = rho * states.to_each_other
-        reach = np.concatenate([parts.reach, np.zeros((n_states, 1))], axis=1)
+        reach = parts.reach
         pulled = parts.information @ near
         # (spread^-1 + information)^-1, times what is needed of it: returns, the query, each action's reach.
         sides = np.concatenate([parts.returns[:, None], pulled[:, None], reach], axis=1)
         solved = np.linalg.solve(np.eye(n_states) + spread @ parts.information, spread @ sides)
         of_returns, of_pulled, through = solved[:, 0], solved[:, 1], solved[:, 2:]
         common = rho * float(near @ (parts.returns - parts.information @ of_returns))
-        own = np.append(parts.own, 0.0) - reach.T @ of_returns
-        values = np.clip(
-            common + (1.0 - rho) * own[at], np.append(parts.low, -np.inf)[at], np.append(parts.high, np.inf)[at]
-        )
+        own = parts.own - reach.T @ of_returns
+        values = np.clip(common + (1.0 - rho) * own[at], parts.low[at], parts.high[at])
 
         # Variances of contrasts, without the matrix between all candidates.
         level_level = float(near @ pulled - pulled @ of_pulled)
         level_own = reach.T @ near - reach.T @ of_pulled
-        own_precision = np.append(parts.precision, 0.0)
-        own_own = own_precision - (reach * through).sum(axis=0)
+        own_own = parts.precision - (reach * through).sum(axis=0)
         explained = rho * rho * level_level + 2.0 * rho * (1.0 - rho) * level_own + (1.0 - rho) ** 2 * own_own
         variances = np.maximum(1.0 - explained[at], 0.0)
 
         def deviations_from(policy: Floats) -> Floats:
             """Return the deviation of each `Q(c) - sum_b policy(b) Q(b)`."""
-            weights = np.bincount(at, policy, n_actions + 1)  # by action
+            weights = np.bincount(at, policy, untried + 1)  # by action
             with_policy = (
                 rho
                 + (1.0 - rho) * policy
                 - rho * rho * level_level
                 - rho * (1.0 - rho) * (level_own[at] + float(weights @ level_own))
-                - (1.0 - rho) ** 2 * (weights[at] * own_precision[at] - reach.T[at] @ (through @ weights))
+                - (1.0 - rho) ** 2 * (weights[at] * parts.precision[at] - reach.T[at] @ (through @ weights))
             )
             of_policy = float(policy @ with_policy)
             found: Floats = np.sqrt(np.maximum(variances - 2.0 * with_policy + of_policy, 0.0))
@@ -184,9 +182,9 @@ class ProcessEstimator:
         advantages = values - float(base_probs @ values)
         means = np.full(len(rows), np.nan)
         weights_of, totals_of = (
-            np.bincount(cells.actions[held], column[held], n_actions) for column in (cells.weights, cells.totals)
+            np.bincount(cells.actions[held], column[held], untried + 1) for column in (cells.weights, cells.totals)
         )
-        tried = known & (np.append(weights_of, 0.0)[at] > 0.0)
+        tried = weights_of[at] > 0.0
         means[tried] = totals_of[rows[tried]] / weights_of[rows[tried]]
         best = (np.arange(len(rows)) == int(np.argmax(values))).astype(np.float64)
         behind = moderate(values, deviations_from(best), moderation_nats) if moderation_nats else values
@@ -231,7 +229,7 @@ class ProcessEstimator:
         eta = (_NOISE_PRIOR_DEGREES * self.noise + scatter) / (_NOISE_PRIOR_DEGREES + repeated)
         caution = (_CAUTION_DEGREES + scatter) / (_CAUTION_DEGREES + repeated)
         residuals, noise = (means - mean) / unit, np.maximum(eta / weights, _LEAST_NOISE)
-        n_states, n_actions = len(states.to_query), int(cells.actions.max(initial=-1)) + 1
+        n_states, n_actions = len(states.to_query), int(cells.actions.max(initial=-1)) + 2
         low, high = self._bounds(cells.actions[held], states.to_query[cells.states[held]], residuals, noise, n_actions)
         information = np.zeros((n_states, n_states))
         returns, reach = np.zeros(n_states), np.zeros((n_states, n_actions))
@@ -248,7 +246,10 @@ class ProcessEstimator:
         precision[of] = near * inverses * near
         fit = float(inverses @ residuals[single] ** 2)
         # The others by the number of their cells, up to the next power of two: many small matrices at once.
+        # Where few numbers are padded in all, one group is quicker.
         groups = np.where(n_cells > 1, np.ceil(np.log2(np.maximum(n_cells, 1))), 0.0).astype(int)
+        if np.count_nonzero(groups) * int(n_cells.max()) ** 2 <= _FEW_PADDED:
+            groups = np.minimum(groups, 1)
         order = np.argsort(actions, kind="stable")
         firsts = np.cumsum(n_cells) - n_cells
         for group in sorted({*groups.tolist()} - {0}):
@@ -262,7 +263,7 @@ class ProcessEstimator:
             inverse = np.where(both, np.linalg.inv(covariance), 0.0)
             pairs = (n_states * at[:, :, None] + at[:, None, :]).ravel()
             information += np.bincount(pairs, inverse.ravel(), n_states**2).reshape(n_states, n_states)
-            seen, near = (np.einsum("aij,aj->ai", inverse, side) for side in (residuals[cell], states.to_query[at]))
+            seen, near = np.moveaxis(inverse @ np.stack([residuals[cell], states.to_query[at]], axis=-1), -1, 0)
             returns += np.bincount(at.ravel(), seen.ravel(), n_states)
             reach[at[filled], np.repeat(alike, n_cells[alike])] = near[filled]
             own[alike] = (states.to_query[at] * seen).sum(axis=1)
@@ -294,11 +295,12 @@ class _Blocks:
     Args:
         information: shape (S, S), the sum of `B^-1`.
         returns: shape (S,), the sum of `B^-1 y`.
-        reach: shape (S, A), `B^-1 k`, k the similarities to the query.
-        own: shape (A,), `k' B^-1 y`.
-        precision: shape (A,), `k' B^-1 k`.
+        reach: shape (S, A + 1), `B^-1 k`, k the similarities to the query; the last row of the actions, here and below,
+            is of untried ones, without any steps.
+        own: shape (A + 1,), `k' B^-1 y`.
+        precision: shape (A + 1,), `k' B^-1 k`.
         noise: eta.
-        low, high: shape (A,), the bounds of the values, in units.
+        low, high: shape (A + 1,), the bounds of the values, in units.
     """
 
     information: Floats

@@ -78,7 +78,11 @@ def log_softmax(logits: npt.ArrayLike) -> Floats:
         >>> log_softmax([0.0, 0.0]).round(4).tolist()
         [-0.6931, -0.6931]
     """
-    z = _vector("logits", logits)
+    return _normalized(_vector("logits", logits))
+
+
+def _normalized(z: Floats) -> Floats:
+    """Return `log_softmax` of finite logits."""
     shifted = z - z.max()
     result: Floats = shifted - np.log(np.exp(shifted).sum())
     return result
@@ -123,13 +127,16 @@ def modulate(logits: npt.ArrayLike, advantages: npt.ArrayLike, beta: float) -> F
         raise InputError(
             f"{len(z)} logits and {len(shift)} advantages", "each candidate must have one advantage", "Align them."
         )
-    beta = check_beta(beta)
-    if beta == 0.0:  # exact also if a difference of advantages overflows, since 0 times infinity is NaN
-        return log_softmax(z)
     with np.errstate(over="ignore"):
-        total = z + beta * (shift - shift.max())
+        return _shifted(z, shift - shift.max(), check_beta(beta))
+
+
+def _shifted(z: Floats, behind: Floats, beta: float) -> Floats:
+    """Return `modulate` of finite logits, given how far each advantage is behind the largest; overflow is ignored."""
+    if beta == 0.0:  # exact also if a difference of advantages overflows, since 0 times infinity is NaN
+        return _normalized(z)
     # A logit that overflows to minus infinity has probability 0 in any case; a finite floor keeps the result a policy.
-    return log_softmax(np.maximum(total, -1e300))
+    return _normalized(np.maximum(z + beta * behind, -1e300))
 
 
 def moderate(advantages: npt.ArrayLike, deviations: npt.ArrayLike, beta: float) -> Floats:
@@ -187,20 +194,23 @@ def capped_beta(logits: npt.ArrayLike, advantages: npt.ArrayLike, beta: float, m
         0.943
     """
     check_number("max_kl_nats", max_kl_nats, above=0, next_step="None sets no cap.")
-    own = log_softmax(logits)
+    own, shift = log_softmax(logits), _vector("advantages", advantages)
+    modulate(own, shift, beta)  # checks shapes and beta
+    low, high = 0.0, float(beta)
+    with np.errstate(over="ignore"):
+        behind = shift - shift.max()
 
-    def spent(candidate: float) -> float:
-        shifted = modulate(own, advantages, candidate)
-        return float(np.exp(shifted) @ (shifted - own))
+        def spent(candidate: float) -> float:
+            shifted = _shifted(own, behind, candidate)
+            return float(np.exp(shifted) @ (shifted - own))
 
-    if spent(beta) <= max_kl_nats:
-        return check_beta(beta)
-    low, high = 0.0, check_beta(beta)
-    while high - low > 1e-12 * high:  # ends: the interval halves, and its upper end is positive
-        middle = (low + high) / 2
-        if not low < middle < high:
-            break
-        low, high = (middle, high) if spent(middle) <= max_kl_nats else (low, middle)
+        if spent(high) <= max_kl_nats:
+            return high
+        while high - low > 1e-12 * high:  # ends: the interval halves, and its upper end is positive
+            middle = (low + high) / 2
+            if not low < middle < high:
+                break
+            low, high = (middle, high) if spent(middle) <= max_kl_nats else (low, middle)
     return low
 
 
