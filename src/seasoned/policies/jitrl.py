@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import dataclasses
+import math
 from collections.abc import Mapping
 from typing import Any, Self
 
@@ -149,7 +150,7 @@ class JitRL:
         actions, base = (*checked.logits, *added), self._base_logits(checked, len(added))
         estimate = self.estimate(actions, np.exp(base), evidence, rng)
         if settings.clear_only:
-            note = _shown_note(evidence) or _incomparable_note(_counts(actions, evidence), estimate)
+            note = _shown_note(evidence) or _incomparable_note(_counts(_rows(actions, evidence), evidence), estimate)
             estimate = _clear_only(estimate)
             if checked.logits and not added and not estimate.advantages.any():
                 reason = f"no advantage among {_steps_note(evidence)} is clear: every 95 % interval contains 0"
@@ -338,7 +339,7 @@ class JitRL:
             rng=rng,
             selection=self.settings.selection,
             reason=reason,
-            counts=_observations(actions, evidence),
+            counts=_observations(actions, rows, evidence),
             values={action: total / weight if weight > 0 else None for action, weight, total in known},
             beta=self.settings.beta,
             **recorded,
@@ -369,8 +370,8 @@ class JitRL:
         def by_action(values: Floats) -> dict[str, float]:
             return dict(zip(actions, values.tolist(), strict=True))
 
-        counts = _counts(actions, evidence)
-        observations = _observations(actions, evidence)
+        rows = _rows(actions, evidence)
+        counts, observations = _counts(rows, evidence), _observations(actions, rows, evidence)
         tried = sum(n > 0 for n in observations.values())
         reason = (
             f"{_steps_note(evidence)} at {counted(evidence.n_states, 'similar state')} cover "
@@ -388,7 +389,7 @@ class JitRL:
             base_probs=by_action(np.exp(base)),
             logprobs=by_action(base),
             advantages=by_action(estimate.advantages),
-            values={a: None if np.isnan(q) else q for a, q in by_action(estimate.values).items()},
+            values={a: None if math.isnan(q) else q for a, q in by_action(estimate.values).items()},
             counts=observations,
             baseline=estimate.baseline,
             beta=beta,
@@ -400,8 +401,8 @@ class JitRL:
             propensity=1.0 if settings.selection == "argmax" else float(probs[chosen]),
             explored={a: bonus for a, bonus in by_action(estimate.bonuses).items() if bonus},
             memory_only=added,
-            estimated_advantages={a: None if np.isnan(x) else x for a, x in by_action(estimate.estimated).items()},
-            intervals={a: None if np.isnan(low) else (low, high) for a, low, high in bounds},
+            estimated_advantages={a: None if math.isnan(x) else x for a, x in by_action(estimate.estimated).items()},
+            intervals={a: None if math.isnan(low) else (low, high) for a, low, high in bounds},
             **recorded,
         )
 
@@ -412,17 +413,17 @@ def _rows(actions: tuple[str, ...], evidence: Evidence) -> Ints:
     return np.array([row_of.get(normalize_action(action), -1) for action in actions], dtype=np.int64)
 
 
-def _counts(actions: tuple[str, ...], evidence: Evidence) -> Floats:
+def _counts(rows: Ints, evidence: Evidence) -> Floats:
     """Return the number of the neighbours' steps that took each candidate."""
-    return np.append(evidence.counts, 0.0)[_rows(actions, evidence)]
+    return np.append(evidence.counts, 0.0)[rows]
 
 
-def _observations(actions: tuple[str, ...], evidence: Evidence) -> dict[str, int]:
+def _observations(actions: tuple[str, ...], rows: Ints, evidence: Evidence) -> dict[str, int]:
     """Return the number of steps that took each candidate and of choices that it was an option of."""
     counts = np.append(evidence.counts, 0.0)
     shown = [row for choice in evidence.choices for row in choice.options]
     np.add.at(counts, np.array(shown, dtype=np.int64), 1.0)
-    return {action: int(n) for action, n in zip(actions, counts[_rows(actions, evidence)].tolist(), strict=True)}
+    return {action: int(n) for action, n in zip(actions, counts[rows].tolist(), strict=True)}
 
 
 def _steps_note(evidence: Evidence) -> str:

@@ -95,10 +95,13 @@ class MergedReader(Reader):
         """Return how many (distinct state, action) pairs have each mean return."""
         return self.over.mean_counts(view_id)  # the shadow store has a copy of the whole distribution
 
-    def recent_returns(self, view_id: int, limit: int, task_filter: TaskFilter) -> list[RecentReturn]:
-        """Return the returns of the latest live steps outside of the excluded task, latest first, with their tasks."""
-        steps = {step.visit: step for step in super().recent_returns(view_id, limit, task_filter)}
-        steps |= {step.visit: step for step in self.over.recent_returns(view_id, limit, task_filter)}
+    def recent_returns(
+        self, view_id: int, limit: int, task_filter: TaskFilter, *, with_tasks: bool
+    ) -> list[RecentReturn]:
+        """Return the returns of the latest live steps outside of the excluded task, latest first."""
+        stored = super().recent_returns(view_id, limit, task_filter, with_tasks=with_tasks)
+        new = self.over.recent_returns(view_id, limit, task_filter, with_tasks=with_tasks)
+        steps = {step.visit: step for step in (*stored, *new)}
         return [steps[visit] for visit in latest_first(steps)[:limit]]
 
     def last_ordinal(self) -> int:

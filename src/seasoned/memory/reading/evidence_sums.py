@@ -61,18 +61,22 @@ def sum_rows(rows: Sequence[EvidenceRow], ranked: Sequence[int]) -> ActionSums:
 
     `ranked` are set ids, the most similar first.
     """
-    cell_of: dict[tuple[int, int], int] = {}
-    cells = [cell_of.setdefault((row.set_id, row.key_id), len(cell_of)) for row in rows]
-    by_cell = np.zeros((len(cell_of), 4))
-    np.add.at(by_cell, cells, np.array([row[2:6] for row in rows], dtype=np.float64).reshape(-1, 4))
-    by_cell[by_cell[:, 0] <= 0.0] = 0.0  # no rounding errors where all steps were taken out
-    index_of: dict[int, int] = {}
-    actions = np.array([index_of.setdefault(key_id, len(index_of)) for _, key_id in cell_of], dtype=np.int64)
+    set_ids, key_ids, *columns = zip(*rows, strict=True) if rows else ((),) * len(EvidenceRow._fields)
+    sums = np.array(columns[:4], dtype=np.float64).T
+    cells = dict.fromkeys(zip(set_ids, key_ids, strict=True))
+    if len(cells) < len(rows):  # some cells have several rows
+        number_of = {cell: number for number, cell in enumerate(cells)}
+        sums, of_rows = np.zeros((len(cells), 4)), sums
+        np.add.at(sums, [number_of[cell] for cell in zip(set_ids, key_ids, strict=True)], of_rows)
+        set_ids, key_ids = zip(*cells, strict=True)
+    sums[sums[:, 0] <= 0.0] = 0.0  # no rounding errors where all steps were taken out
+    index_of = {key_id: index for index, key_id in enumerate(dict.fromkeys(key_ids))}
+    actions = np.array([index_of[key_id] for key_id in key_ids], dtype=np.int64)
     by_action = np.zeros((len(index_of), 4))
-    np.add.at(by_action, actions, by_cell)
+    np.add.at(by_action, actions, sums)
     rank_of = {set_id: rank for rank, set_id in enumerate(ranked)}
-    states = np.array([rank_of[set_id] for set_id, _ in cell_of], dtype=np.int64)
-    return ActionSums(list(index_of), by_action, StateSums(states, actions, *by_cell.T))
+    states = np.array([rank_of[set_id] for set_id in set_ids], dtype=np.int64)
+    return ActionSums(list(index_of), by_action, StateSums(states, actions, *sums.T))
 
 
 def propensity_rows(

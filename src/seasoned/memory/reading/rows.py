@@ -38,7 +38,7 @@ class LatestStep(NamedTuple):
 
 
 class RecentReturn(NamedTuple):
-    """The return of a live step, and its task."""
+    """The return of a live step, and its task, `""` where it was not read."""
 
     visit: int
     return_: float

@@ -10,7 +10,7 @@ from typing import NamedTuple
 import numpy as np
 
 from seasoned.checks import check_text, check_whole
-from seasoned.core import N_RECENT, check_gamma, recent_moments, robust_moments, robust_spread
+from seasoned.core import check_gamma
 from seasoned.errors import InputError, ReadOnlyStoreError
 from seasoned.memory.index.jaccard import JaccardIndex
 from seasoned.memory.index.kernel import Match
@@ -29,6 +29,7 @@ from seasoned.memory.retrieval.choice_reader import (
     without_choices,
 )
 from seasoned.memory.retrieval.graph_cache import GraphCache, check_backup, revalued
+from seasoned.memory.retrieval.return_moments import ReturnMoments
 from seasoned.memory.stores.base import Store, Version
 from seasoned.memory.stores.sqlite_schema import STEP_BITS
 from seasoned.memory.values.corruption import damaged
@@ -36,22 +37,18 @@ from seasoned.memory.values.ranking import latest_first, rank_key
 from seasoned.memory.values.task_filter import TaskFilter
 from seasoned.memory.values.text_limits import check_size
 from seasoned.memory.writing.episode_writer import Writer
-from seasoned.memory.writing.evidence_views import histogram_bin
 from seasoned.protocols import StateEncoder
-from seasoned.types import Evidence, EvidenceQuery, Experience, LatestSteps, Neighbor, RecentReturns
+from seasoned.types import Evidence, EvidenceQuery, Experience, LatestSteps, Neighbor
 from seasoned.types.queries import Similarity, check_nearest, check_similarity
 
 __all__ = ["MAX_LISTED_NEIGHBORS", "Retriever"]
 
 MAX_LISTED_NEIGHBORS = 50
-_ENOUGH_NEAR = 8
 _CHUNK_VISITS = 16  # read at once, where the texts of a search are limited
 _N_LATEST = 256
 _FEWEST_TO_CHANGE = 4
-_MOST_READ_RECENT = 16 * N_RECENT  # where many of the latest steps are there for choices alone
 
-_RecentKey = tuple[int, TaskFilter, bool]
-"""A view, the excluded task, and whether choices are left out."""
+_NO_STEPS = LatestSteps(np.zeros(0, dtype=np.int64), np.zeros(0, dtype=np.int64), np.zeros(0))
 
 
 class Visit(NamedTuple):
@@ -104,14 +101,12 @@ class Retriever:
         self._cursor = CommitCursor(self.follower)
         self._index = JaccardIndex()
         self._rarity = RarityIndex()
+        self._text_of: dict[int, str] = {}
         self._token_of: dict[str, int] = {}
         self._last_token = self._last_visit = -1
         self._views: dict[tuple[float, float], int] = {}
-        self._spreads: dict[int, float] = {}
-        self._recent: dict[_RecentKey, list[RecentReturn]] = {}
-        self._moments: dict[tuple[_RecentKey, str | None], RecentReturns] = {}
-        self._spreads_without_choices: dict[int, float] = {}
         self._choices = ChoiceReader(store, namespace_id, self.follower)
+        self._moments = ReturnMoments(self._choices, lambda: self._merged)
         self._graphs = GraphCache(store, namespace_id, self.follower)
         self._overlay = Overlay(store, namespace_id, encoder)
         self._overlay_revision = 0
@@ -173,8 +168,9 @@ class Retriever:
             self._follow(change)
         self._overlay.catch_up(version)
         if self._overlay.revision != self._overlay_revision:
-            self._clear_moments()
+            self._moments.clear()
             self._rarity.clear()
+            self._text_of.clear()
             self._overlay_revision = self._overlay.revision
 
     def _follow(self, change: Change) -> None:
@@ -183,6 +179,7 @@ class Retriever:
         if change is Change.RESET:
             self._index.clear()
             self._rarity.clear()
+            self._text_of.clear()
             self._token_of.clear()
             self._last_token = self._last_visit = -1
         tokens = self._reader.tokens_after(self._last_token)
@@ -198,7 +195,7 @@ class Retriever:
                 raise damaged(self._store.path, str(error)) from error
             last = max(last, int(visits.max()))
         self._last_visit = last
-        self._clear_moments()
+        self._moments.clear()
         self._cursor.advance()
 
     @property
@@ -206,67 +203,9 @@ class Retriever:
         """A reader of the stored rows and of the overlay's."""
         return self._overlay.reader or self._reader
 
-    def _clear_moments(self) -> None:
-        self._spreads.clear()
-        self._spreads_without_choices.clear()
-        self._recent.clear()
-        self._moments.clear()
-
     def spread(self, view_id: int) -> float:
         """Return the robust spread of the namespace's returns; read once per commit."""
-        if view_id not in self._spreads:
-            self._spreads[view_id] = self._merged.spread(view_id)
-        return self._spreads[view_id]
-
-    def _spread_without_choices(self, query: EvidenceQuery, view_id: int, gamma: float) -> float:
-        """Return the spread without what choices contribute to mean returns; read once per commit, of all choices."""
-        if view_id in self._spreads_without_choices:
-            return self._spreads_without_choices[view_id]
-        corrections: defaultdict[tuple[int, int], list[EvidenceRow]] = defaultdict(list)
-        for row in self._choices.at(self._choices.set_ids, view_id, gamma, TaskFilter(None)).corrections:
-            corrections[row.set_id, row.key_id].append(row)
-        if corrections:
-            counts = Counter(self._merged.mean_counts(view_id))
-            for row in self._merged.evidence(view_id, sorted({set_id for set_id, _ in corrections})):
-                own = corrections.get((row.set_id, row.key_id))
-                if own:
-                    counts[histogram_bin(row.total / row.weight)] -= 1
-                    fades = [query.decay ** (row.ordinal - one.ordinal) for one in own]
-                    if row.n_steps + sum(one.n_steps for one in own) > 0:
-                        total = row.total + sum(fade * one.total for fade, one in zip(fades, own, strict=True))
-                        weight = row.weight + sum(fade * one.weight for fade, one in zip(fades, own, strict=True))
-                        counts[histogram_bin(total / weight)] += 1
-            left = {mean: count for mean, count in counts.items() if count > 0}
-            self._spreads_without_choices[view_id] = robust_spread(list(left), list(left.values()))
-        else:
-            self._spreads_without_choices[view_id] = self.spread(view_id)
-        return self._spreads_without_choices[view_id]
-
-    def _recent_returns(
-        self, query: EvidenceQuery, view_id: int, gamma: float, task_filter: TaskFilter, listed: Iterable[RecentReturn]
-    ) -> RecentReturns:
-        """Return the moments of the latest returns: of the task, if it has enough among them; read once per commit.
-
-        If it has not, those of the task's steps among the listed neighbours count, unless they are few or all equal.
-        """
-        key = view_id, task_filter, query.compare_choices
-        if key not in self._recent:
-            self._recent[key] = (
-                self._recent_without_choices(view_id, gamma, task_filter)
-                if query.compare_choices
-                else self._merged.recent_returns(view_id, N_RECENT, task_filter)
-            )
-        task = query.current_task
-        if (key, task) not in self._moments:
-            latest = [(step.task, step.return_) for step in self._recent[key]]
-            self._moments[key, task] = RecentReturns(*recent_moments(latest, task))
-        moments = self._moments[key, task]
-        latest_steps = self._recent[key]
-        if task is None or moments.n < len(latest_steps) or all(step.task == task for step in latest_steps):
-            return moments
-        near = [step.return_ for step in listed if step.task == task]
-        mean, spread = robust_moments(near)
-        return RecentReturns(mean, spread, len(near)) if len(near) >= _ENOUGH_NEAR and spread > 0.0 else moments
+        return self._moments.spread(view_id)
 
     def _latest_steps(
         self,
@@ -278,9 +217,7 @@ class Retriever:
         effects: Mapping[int, ChoiceEffect],
     ) -> LatestSteps:
         """Return the latest steps at the nearest of the states that were visited often enough to have changed."""
-        n_at: Counter[int] = Counter()
-        for row in rows:
-            n_at[row.set_id] += row.n_steps
+        n_at = _n_steps_at(rows)
         often: dict[int, int] = {}
         n_read = 0
         for set_id in ranked:
@@ -289,6 +226,8 @@ class Retriever:
                 if often and n_read > _N_LATEST:
                     break
                 often[set_id] = n_at[set_id]
+        if not often:
+            return _NO_STEPS
         found = self._merged.latest_steps(view_id, often, "key_id", task_filter=left_out, most=_N_LATEST)
         rank_of = {set_id: rank for rank, set_id in enumerate(ranked)}
         row_of = {key_id: row for row, key_id in enumerate(keys)}
@@ -302,17 +241,6 @@ class Retriever:
             np.array([row_of[step.key] for _, step in steps], dtype=np.int64),
             np.array([step.return_ for _, step in steps], dtype=np.float64),
         )
-
-    def _recent_without_choices(self, view_id: int, gamma: float, task_filter: TaskFilter) -> list[RecentReturn]:
-        """Return the latest returns without what choices contribute to them; more steps are read for those left out."""
-        limit = N_RECENT
-        while True:
-            steps = self._merged.recent_returns(view_id, limit, task_filter)
-            effects = self._choices.effects([step.visit for step in steps], gamma)
-            rest = list(without_choices(steps, effects))
-            if len(rest) >= N_RECENT or len(steps) < limit or limit >= _MOST_READ_RECENT:
-                return rest[:N_RECENT]
-            limit *= 4
 
     # ------------------------------------------------------------------------------------------ neighbours
 
@@ -375,16 +303,17 @@ class Retriever:
     ) -> list[Visit]:
         """Return at most `limit` visits to these distinct states, most similar first, then latest first.
 
-        `n_at` is the number of visits to each, if it is known: the states with few are then read by one statement.
-        With `stored_sums` it does not come from the same tables as the visits, so that it may stand for them: the only
-        visit to a state is its latest.
+        `n_at` is the number of visits to each, if it is known: so many of the nearest states are then read as have the
+        `limit` visits, those with few visits by one statement. With `stored_sums` it does not come from the same tables
+        as the visits, so that it may stand for them: the only visit to a state is its latest.
         """
         read: dict[int, list[int]] = {}
         if n_at:
+            nearest = _first_with(limit, nearest, n_at)
             if stored_sums:
                 read = {set_id: [visit] for _, visit, set_id in nearest if n_at[set_id] == 1}
             few = [set_id for _, _, set_id in nearest if set_id not in read and n_at[set_id] <= limit]
-            read |= self._merged.visits_at(few[:limit], task_filter) if len(few) > 1 else {}
+            read |= self._merged.visits_at(few, task_filter) if len(few) > 1 else {}
         visits: list[Visit] = []
         for position, (similarity, _, set_id) in enumerate(nearest):
             if len(visits) >= limit and similarity < nearest[position - 1][0]:
@@ -496,9 +425,7 @@ class Retriever:
             answers = {visit for visit, effect in chosen.effects.items() if effect.is_answer}
             n_shown = Counter(key_id for visit, key_id in shown.items() if visit not in answers)
             choices = [choice for choice in chosen.choices if shown.keys().isdisjoint(choice.visits)]
-            texts = self._merged.action_texts(summed.keys)
-            if len(texts) < len(summed.keys):
-                raise damaged(self._store.path, f"{len(summed.keys) - len(texts)} actions without a text")
+            texts = self._action_texts(summed.keys)
             neighbors = tuple(
                 Neighbor(found.experiences[visit.visit][0], visit.similarity)
                 for visit in found.visits[:MAX_LISTED_NEIGHBORS]
@@ -506,11 +433,11 @@ class Retriever:
             by_rarity = query.similarity == "rarity"
             # The process has its unit from the recent returns, and the spread less all choices takes longer to read.
             compared = query.compare_choices and not by_rarity
-            spread = self._spread_without_choices(query, view_id, gamma) if compared else self.spread(view_id)
+            spread = self._moments.spread_without_choices(query, view_id, gamma) if compared else self.spread(view_id)
             state_similarities = self._rarity.similarities(self._layers(), ranked) if by_rarity else None
             steps = (RecentReturn(visit, step.return_, step.task) for visit, (step, _) in found.experiences.items())
             listed = without_choices(steps, chosen.effects)
-            recent = self._recent_returns(query, view_id, gamma, task_filter, listed) if by_rarity else None
+            recent = self._moments.recent(query, view_id, gamma, task_filter, listed) if by_rarity else None
             weighed = query.similarity_power or query.decay < 1.0 or query.propensity_floor is not None
             plain = by_rarity and not weighed and query.backup is None
             effects = chosen.effects
@@ -559,9 +486,7 @@ class Retriever:
                     by_episode=by_episode,
                 )
                 rows, squared_weights = [pair.row for pair in pairs], [pair.squared_weight for pair in pairs]
-            n_at: Counter[int] = Counter()
-            for row in rows:
-                n_at[row.set_id] += row.n_steps
+            n_at = _n_steps_at(rows)
             stored_sums = query.propensity_floor is None and not task_filter
             visits = self._visits_at(nearest, MAX_LISTED_NEIGHBORS, task_filter, n_at, stored_sums=stored_sums)
             experiences = self._merged.experiences(view_id, [visit.visit for visit in visits])
@@ -574,9 +499,17 @@ class Retriever:
                 step, key_id = experiences[visit.visit]
                 total, ordinal = step.return_, visit.visit >> STEP_BITS
                 rows.append(EvidenceRow(visit.set_id, key_id, 1, 1.0, total, total * total, ordinal))
-        if any(row.ordinal > now for row in rows):
+        if max((row.ordinal for row in rows), default=now) > now:
             raise damaged(self._store.path, f"evidence of an episode after the last, {now}")
         return _Gathered(sets, rows, squared_weights, n_unlogged, visits, experiences)
+
+    def _action_texts(self, key_ids: Sequence[int]) -> Mapping[int, str]:
+        """Return the first spelling of each action; it is read once, since commits that only add rows keep it."""
+        if unread := [key_id for key_id in key_ids if key_id not in self._text_of]:
+            self._text_of |= self._merged.action_texts(unread)
+            if missing := sum(key_id not in self._text_of for key_id in unread):
+                raise damaged(self._store.path, f"{missing} actions without a text")
+        return self._text_of
 
     def _shown(self, query: EvidenceQuery, found: _Gathered, task_filter: TaskFilter) -> dict[int, int]:
         """Return the keys of the actions of the displayed steps that are among the neighbours, by visit."""
@@ -587,3 +520,21 @@ class Retriever:
             return {step.visit: step.key_id for step in shown if step.set_id in found.sets}
         listed = {visit.visit for visit in found.visits}
         return {step.visit: step.key_id for step in shown if step.visit in listed}
+
+
+def _n_steps_at(rows: Iterable[EvidenceRow]) -> defaultdict[int, int]:
+    """Return the number of steps at each distinct state."""
+    n_at: defaultdict[int, int] = defaultdict(int)
+    for row in rows:
+        n_at[row.set_id] += row.n_steps
+    return n_at
+
+
+def _first_with(n_visits: int, nearest: Sequence[Match], n_at: Mapping[int, int]) -> Sequence[Match]:
+    """Return the first matches that have so many visits together, and those as similar as the last of them."""
+    n_left = n_visits
+    for position, (similarity, _, set_id) in enumerate(nearest):
+        if n_left <= 0 and similarity < nearest[position - 1][0]:
+            return nearest[:position]
+        n_left -= n_at[set_id]
+    return nearest
