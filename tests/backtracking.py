@@ -10,8 +10,8 @@ from __future__ import annotations
 import re
 import sys
 from collections.abc import Callable, Iterator
-from re import _constants as sre  # type: ignore[attr-defined]
-from re import _parser  # type: ignore[attr-defined]
+from re import _constants as sre
+from re import _parser
 
 BOUND = 3
 """The largest finite bound of a repeat: `{0,64}` is a constant, and growth shows at texts of a few dozen."""
@@ -39,15 +39,18 @@ class _TooManyStepsError(Exception):
     pass
 
 
-def superlinear(pattern: str, flags: int = 0, *, anchored: bool = False, pairs: bool = False) -> str | None:
+def superlinear(
+    pattern: str, flags: int = 0, *, anchored: bool = False, full: bool = False, pairs: bool = False
+) -> str | None:
     """Return a text family on which the work grows faster than the text, or None.
 
     Args:
         pattern, flags: as for `re.compile`.
         anchored: one match at the start (`match`, `fullmatch`); else every match of the text, as by `finditer`.
+        full: a match ends where the text does, as by `fullmatch`.
         pairs: repeat every pair of symbols too.
     """
-    matcher = Matcher(pattern, flags)
+    matcher = Matcher(pattern, flags, full=full)
     symbols = matcher.symbols()
     units = symbols + ([a + b for a in symbols for b in symbols if a != b] if pairs else [])
     deepest = sys.getrecursionlimit()
@@ -76,9 +79,9 @@ def _grown(matcher: Matcher, units: list[str], *, anchored: bool) -> str | None:
 class Matcher:
     """A backtracking matcher that counts its steps."""
 
-    def __init__(self, pattern: str, flags: int = 0) -> None:
-        if isinstance(pattern, bytes):
-            pattern = pattern.decode("latin-1")
+    def __init__(self, pattern: str, flags: int = 0, *, full: bool = False, bound: int = BOUND) -> None:
+        self._full = full
+        self._bound = bound
         self._tree = _parser.parse(pattern, flags & ~re.DEBUG)
         self._flags = self._tree.state.flags | flags
         self._text = ""
@@ -93,17 +96,36 @@ class Matcher:
         self._text, self._steps = text, 0
         start = 0
         while start <= len(text):
-            self._groups = {}
             self._steps += 1
-            ends: list[int] = []
             try:
-                self._run(start, lambda end, ends=ends: bool(ends.append(end)) or True)
+                end = self._end(start)
             except _TooManyStepsError:
                 break
             if anchored:
                 break
-            start = ends[0] if ends and ends[0] > start else start + 1
+            start = start + 1 if end is None else max(end, start + 1)
         return self._steps
+
+    def search(self, text: str) -> tuple[int, int] | None:
+        """Return the span of the first match, as `re.search` finds it."""
+        self._text, self._steps = text, 0
+        for start in range(len(text) + 1):
+            if (end := self._end(start)) is not None:
+                return start, end
+        return None
+
+    def _end(self, start: int) -> int | None:
+        """Return where the match ends that begins here."""
+        ends: list[int] = []
+
+        def accept(end: int) -> bool:
+            if self._full and end != len(self._text):
+                return False
+            ends.append(end)
+            return True
+
+        self._groups = {}
+        return ends[0] if self._run(start, accept) else None
 
     def _count(self) -> None:
         self._steps += 1
@@ -122,14 +144,14 @@ class Matcher:
         return list(dict.fromkeys(["", *self._leads(self._tree, "")]))
 
     def _nodes(self, tree: object, flags: int) -> Iterator[tuple[object, object, int]]:
-        for op, value in tree:  # type: ignore[attr-defined]
+        for op, value in tree:
             yield op, value, flags
             for part in _parts(op, value):
                 yield from self._nodes(part, flags)
 
     def _words(self, tree: object) -> Iterator[str]:
         word = ""
-        for op, value in [*tree, (None, None)]:  # type: ignore[misc]
+        for op, value in [*tree, (None, None)]:
             if op is sre.LITERAL:
                 word += chr(value)
                 continue
@@ -140,7 +162,7 @@ class Matcher:
                 yield from self._words(part)
 
     def _leads(self, tree: object, before: str) -> Iterator[str]:
-        for op, value in tree:  # type: ignore[attr-defined]
+        for op, value in tree:
             if op in (sre.MAX_REPEAT, sre.MIN_REPEAT, sre.POSSESSIVE_REPEAT) and value[1] is sre.MAXREPEAT:
                 yield before
             for part in _parts(op, value):
@@ -149,7 +171,7 @@ class Matcher:
 
     def _shortest(self, tree: object) -> str:
         text = ""
-        for op, value in tree:  # type: ignore[attr-defined]
+        for op, value in tree:
             if op is sre.LITERAL:
                 text += chr(value)
             elif op in (sre.IN, sre.NOT_LITERAL, sre.ANY):
@@ -166,7 +188,7 @@ class Matcher:
         return text
 
     def _sequence(self, tree: object, flags: int) -> Callable[[int, Next], bool]:
-        nodes = [self._node(op, value, flags) for op, value in tree]  # type: ignore[attr-defined]
+        nodes = [self._node(op, value, flags) for op, value in tree]
 
         def run(at: int, then: Next, index: int = 0) -> bool:
             if index == len(nodes):
@@ -181,25 +203,28 @@ class Matcher:
         if op is sre.AT:
             return self._position(value, flags)
         if op is sre.SUBPATTERN:
-            group, added, removed, tree = value  # type: ignore[misc]
+            group, added, removed, tree = value
             return self._group(group, self._sequence(tree, (flags | added) & ~removed))
         if op is sre.BRANCH:
-            branches = [self._sequence(branch, flags) for branch in value[1]]  # type: ignore[index]
+            branches = [self._sequence(branch, flags) for branch in value[1]]
             return self._any(branches)
         if op in (sre.MAX_REPEAT, sre.MIN_REPEAT, sre.POSSESSIVE_REPEAT):
-            low, high, tree = value  # type: ignore[misc]
-            low, high = min(low, BOUND), sys.maxsize if high is sre.MAXREPEAT else min(high, max(BOUND, low))
+            low, high, tree = value
+            low, high = (
+                min(low, self._bound),
+                sys.maxsize if high is sre.MAXREPEAT else min(high, max(self._bound, low)),
+            )
             if op is not sre.POSSESSIVE_REPEAT and len(tree) == 1 and tree[0][0] in _CHARACTERS:
                 return self._run_of(op, low, high, self._test(*tree[0], flags))
             return self._repeat(op, low, high, self._sequence(tree, flags))
         if op is sre.ATOMIC_GROUP:
             return self._once(self._sequence(value, flags))
         if op in (sre.ASSERT, sre.ASSERT_NOT):
-            direction, tree = value  # type: ignore[misc]
+            direction, tree = value
             width = tree.getwidth()[0] if direction < 0 else 0
             return self._look(self._sequence(tree, flags), width, wanted=op is sre.ASSERT)
         if op is sre.GROUPREF:
-            return self._reference(value)  # type: ignore[arg-type]
+            return self._reference(value)
         if op is sre.FAILURE:
             return lambda at, then: False
         raise NotImplementedError(f"{op}: teach the matcher this node")
@@ -361,13 +386,13 @@ class Matcher:
 
 def _parts(op: object, value: object) -> Iterator[object]:
     if op in (sre.MAX_REPEAT, sre.MIN_REPEAT, sre.POSSESSIVE_REPEAT):
-        yield value[2]  # type: ignore[index]
+        yield value[2]
     elif op is sre.SUBPATTERN:
-        yield value[3]  # type: ignore[index]
+        yield value[3]
     elif op is sre.BRANCH:
-        yield from value[1]  # type: ignore[index]
+        yield from value[1]
     elif op in (sre.ASSERT, sre.ASSERT_NOT):
-        yield value[1]  # type: ignore[index]
+        yield value[1]
     elif op is sre.ATOMIC_GROUP:
         yield value
 
@@ -376,20 +401,20 @@ def _holds(op: object, value: object, forms: set[str], flags: int) -> bool:
     if op is sre.ANY:
         return bool(flags & re.DOTALL) or "\n" not in forms
     if op is sre.LITERAL:
-        return chr(value) in forms  # type: ignore[arg-type]
+        return chr(value) in forms
     if op is sre.NOT_LITERAL:
-        return chr(value) not in forms  # type: ignore[arg-type]
-    members = [item for item in value if item[0] is not sre.NEGATE]  # type: ignore[attr-defined]
+        return chr(value) not in forms
+    members = [item for item in value if item[0] is not sre.NEGATE]
     inside = any(_in(item, char, flags) for item in members for char in forms if len(char) == 1)
-    return inside == (len(members) == len(value))  # type: ignore[arg-type]
+    return inside == (len(members) == len(value))
 
 
 def _in(item: tuple[object, object], char: str, flags: int) -> bool:
     op, value = item
     if op is sre.LITERAL:
-        return char == chr(value)  # type: ignore[arg-type]
+        return char == chr(value)
     if op is sre.RANGE:
-        return value[0] <= ord(char) <= value[1]  # type: ignore[index]
+        return value[0] <= ord(char) <= value[1]
     name = str(value).removeprefix("CATEGORY_")
     ascii_only = bool(flags & re.ASCII) and not char.isascii()
     kinds = {"DIGIT": char.isdecimal(), "SPACE": char.isspace(), "WORD": char.isalnum() or char == "_"}

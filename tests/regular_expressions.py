@@ -13,7 +13,6 @@ from seasoned.states.secret_patterns import RULES
 
 _SOURCE = Path(__file__).parent.parent / "src"
 _FUNCTIONS = ("compile", "match", "fullmatch", "search", "sub", "subn", "split", "findall", "finditer")
-_ANCHORED = ("match", "fullmatch")
 _FLAGS_AT = {"compile": 1, "match": 2, "fullmatch": 2, "search": 2, "findall": 2, "finditer": 2}
 
 
@@ -25,7 +24,14 @@ class Expression:
     source: str
     pattern: str | None
     flags: int = 0
-    anchored: bool = False
+    methods: frozenset[str] = frozenset({"search"})
+
+    @property
+    def ways(self) -> list[dict[str, bool]]:
+        """How it is used, as arguments of `superlinear`: at the start, up to the end, or everywhere."""
+        ways = [{"anchored": True, "full": True}] if "fullmatch" in self.methods else []
+        ways += [{"anchored": True}] if "match" in self.methods else []
+        return ways + ([{}] if self.methods - {"match", "fullmatch"} else [])
 
     def __str__(self) -> str:
         return f"{self.module}: {self.source}"
@@ -62,9 +68,8 @@ def _in_file(file: Path) -> list[Expression]:
         methods = uses.get(_assigned(tree, node), {"search"}) if function == "compile" else {function}
         if isinstance(pattern, re.Pattern):
             continue
-        anchored = methods <= set(_ANCHORED)
         pattern = pattern.decode("latin-1") if isinstance(pattern, bytes) else pattern
-        found.append(Expression(module, source, pattern, int(flag), anchored))
+        found.append(Expression(module, source, pattern, int(flag), frozenset(methods)))
     return found
 
 

@@ -2,9 +2,13 @@
 
 from __future__ import annotations
 
+import random
+import re
+import sys
+
 import pytest
 
-from backtracking import superlinear
+from backtracking import Matcher, superlinear
 from regular_expressions import Expression, expressions
 
 MADE_AT_RUN_TIME = {
@@ -32,13 +36,23 @@ def test_exceptions_are_known_and_no_others():
 
 @pytest.mark.parametrize("one", LINEAR, ids=str)
 def test_twice_the_text_takes_at_most_twice_the_steps(one: Expression):
-    assert superlinear(one.pattern, one.flags, anchored=one.anchored) is None
+    assert [superlinear(one.pattern, one.flags, **way) for way in one.ways] == [None] * len(one.ways)
 
 
 @pytest.mark.slow
 @pytest.mark.parametrize("one", LINEAR, ids=str)
 def test_twice_the_text_of_two_symbols_takes_at_most_twice_the_steps(one: Expression):
-    assert superlinear(one.pattern, one.flags, anchored=one.anchored, pairs=True) is None
+    assert [superlinear(one.pattern, one.flags, **way, pairs=True) for way in one.ways] == [None] * len(one.ways)
+
+
+@pytest.mark.parametrize("one", LINEAR, ids=str)
+def test_matcher_that_counts_finds_what_re_finds(one: Expression):
+    matcher = Matcher(one.pattern, one.flags, bound=sys.maxsize)
+    symbols, draw = matcher.symbols(), random.Random(0)
+    for _ in range(20):
+        text = draw.choice(matcher.prefixes()) + "".join(draw.choices(symbols, k=draw.randrange(8)))
+        found = re.compile(one.pattern, one.flags).search(text)
+        assert matcher.search(text) == (found and found.span()), text
 
 
 @pytest.mark.parametrize(
@@ -59,3 +73,8 @@ def test_known_bad_expression_is_found(pattern, anchored):
 @pytest.mark.parametrize("pattern", [r"\w+@", r"(?<!\w)\w++@", r"(?=a{0,64}b)a", r"(?s)<(b|i)>.*?</\1>"])
 def test_good_expression_passes_at_the_start(pattern):
     assert superlinear(pattern, anchored=True) is None
+
+
+def test_end_of_the_text_makes_a_match_try_again():
+    assert superlinear(r"(?:a|aa)+", anchored=True) is None
+    assert superlinear(r"(?:a|aa)+", anchored=True, full=True) is not None
