@@ -7,7 +7,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from seasoned.core import Cells, ProcessEstimator, SimilarStates, moderate
+from seasoned.core import Cells, ProcessEstimator, SimilarStates, moderate, recent_moments
 from seasoned.errors import InputError
 
 PROPERTY = settings(max_examples=150, deadline=None, derandomize=True)
@@ -67,30 +67,67 @@ def test_estimate_equals_the_dense_posterior(seed, n_states, n_actions, n_untrie
     assert estimate.estimated == pytest.approx(estimate.advantages)
     assert np.isnan(estimate.values[~tried]).all()
     # Moderated, the advantages are other ones; the estimate and its interval are the same.
-    behind = np.eye(len(candidates)) - np.eye(len(candidates))[np.argmax(q)]
-    from_best = np.sqrt(np.diag(behind @ posterior @ behind.T).clip(0.0))
-    assert moderated.advantages == pytest.approx(contrasts @ moderate(q, from_best, 3.0), abs=1e-5)
+    best = np.argmax(q)
+    behind = np.eye(len(candidates)) - np.eye(len(candidates))[best]
+    here = cells.actions == candidates[best]
+    own = (1 - level) * states.to_each_other[np.ix_(cells.states[here], cells.states[here])]
+    near_own = states.to_query[cells.states[here]]
+    share = (1 - level) * near_own @ np.linalg.solve(own + np.diag(eta / n[here]), near_own)
+    unknown = np.diag(posterior) + (1 - level) * share * (1 - share)
+    deviation = np.sqrt(np.minimum(np.diag(behind @ posterior @ behind.T), unknown).clip(0.0))
+    assert moderated.advantages == pytest.approx(contrasts @ moderate(q, deviation, 3.0), abs=1e-5)
     assert moderated.estimated == pytest.approx(estimate.estimated)
     assert moderated.low == pytest.approx(estimate.low) and moderated.high == pytest.approx(estimate.high)
 
 
-@pytest.mark.parametrize("noise", [0.01, 0.1, 1.0, 9.0])
+@pytest.mark.parametrize("noise", [0.01, 0.1, 1.0, 3.0, 9.0])
 @pytest.mark.parametrize("visits", [(1, 1, 1), (3, 3, 3), (10, 10, 10), (100, 100, 100), (20, 3, 1), (100, 1, 1)])
-def test_intervals_hold_the_truth_at_any_noise(noise, visits):
+def test_intervals_of_one_state_hold_the_truth_though_its_returns_are_all_that_the_unit_is_from(noise, visits):
     held = []
     for seed in range(300):
         rng = np.random.default_rng(seed)
-        values, rows = rng.normal(size=3), []
+        values, rows, every = rng.normal(size=3), [], []
         for action, n in enumerate(visits):
             returns = values[action] + np.sqrt(noise) * rng.normal(size=n)
             rows.append((0, action, n, returns.mean(), returns.var()))
-        unit = np.sqrt(1.0 + noise)  # the deviation of a return, over many states
+            every += returns.tolist()
+        rng.shuffle(every)
+        mean, unit, n_returns = recent_moments([("t", one) for one in every[-256:]], None)
         one = SimilarStates(np.ones(1), np.eye(1))
         estimate = ProcessEstimator().estimate(
-            cells_of(rows), one, rows=np.arange(3), base_probs=np.ones(3) / 3, mean=0.0, unit=unit
+            cells_of(rows),
+            one,
+            rows=np.arange(3),
+            base_probs=np.ones(3) / 3,
+            mean=mean,
+            unit=unit or 1.0,
+            n_returns=n_returns,
         )
-        true = (values - values.mean()) / unit
+        true = (values - values.mean()) / (unit or 1.0)
         held += ((estimate.low <= true) & (true <= estimate.high)).tolist()
+    assert np.mean(held) >= 0.91  # 0.93 less 1.5 standard errors of 900 intervals, of which three are of one world
+
+
+@pytest.mark.parametrize("noise", [1.0, 3.0, 9.0])
+def test_intervals_hold_the_truth_where_each_action_was_taken_once_at_each_of_many_states(noise):
+    held = []
+    for seed in range(15):
+        rng = np.random.default_rng(seed)
+        values = rng.normal(size=(30, 3))
+        returns = values + np.sqrt(noise) * rng.normal(size=(30, 3))
+        cells = cells_of([(s, a, 1, returns[s, a], 0.0) for s in range(30) for a in range(3)])
+        for state in range(30):
+            estimate = ProcessEstimator().estimate(
+                cells,
+                SimilarStates(np.eye(30)[state], np.eye(30)),
+                rows=np.arange(3),
+                base_probs=np.ones(3) / 3,
+                mean=float(returns.mean()),
+                unit=float(returns.std()),
+                n_returns=90,
+            )
+            true = (values[state] - values[state].mean()) / returns.std()
+            held += ((estimate.low <= true) & (true <= estimate.high)).tolist()
     assert np.mean(held) >= 0.93
 
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import dataclasses
+import math
 import random
 
 import numpy as np
@@ -136,6 +137,7 @@ def test_the_default_moderates_by_half_of_the_deviation_times_the_eighth_power_o
         base_probs=np.full(3, 1 / 3),
         mean=evidence.recent.mean,
         unit=evidence.recent.spread,
+        n_returns=evidence.recent.n,
         moderation_nats=PRESETS["default"].beta * 0.5 * evidence.similarities.max() ** 8,
     )
     assert [decision.advantages[a] for a in actions] == pytest.approx(estimate.advantages.tolist(), abs=1e-12)
@@ -174,6 +176,34 @@ def test_with_moderation_what_the_model_finds_unlikely_stays_unlikely_where_noth
         memory.add_many([Episode("t", [Step("page cart", "tried", float(i % 2))]) for i in range(20)])
         probs = JitRL(memory, moderation=1.0).decide("page cart", prior).probs
     assert probs["unlikely"] < 0.01 < probs["likely"]
+
+
+SURE = {"sure": math.log(0.999), "other": math.log(0.001)}
+
+
+def elsewhere(memory):
+    memory.add_many([Episode("t", [Step(f"elsewhere{i}", "x", float(i % 2))]) for i in range(16)])
+
+
+def test_action_of_which_the_model_is_sure_is_given_up_for_an_untried_one_when_it_failed_ten_times_of_ten():
+    probs = []
+    for n_failures in (1, 3, 10):
+        with Memory.open(":memory:") as memory:
+            elsewhere(memory)
+            memory.add_many([Episode("t", [Step("page cart", "sure", 0.0)])] * n_failures)
+            probs.append(JitRL(memory).decide("page cart", SURE).probs["other"])
+    assert probs[0] < 0.25 < probs[1] < probs[2]  # one nat a step
+    assert probs[2] > 0.99
+
+
+def test_untried_action_of_which_the_model_is_sure_is_tried_and_given_up_when_it_fails():
+    with Memory.open(":memory:") as memory:
+        elsewhere(memory)
+        memory.add_many([Episode("t", [Step("page cart", "other", 1.0)])] * 40)
+        policy = JitRL(memory)
+        assert policy.decide("page cart", SURE).probs["sure"] > 0.5
+        memory.add(Episode("t", [Step("page cart", "sure", 0.0)]))
+        assert policy.decide("page cart", SURE).probs["other"] > 0.99
 
 
 def test_one_step_spends_at_most_one_nat():

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from seasoned.checks import check_number
+from seasoned.checks import check_number, check_whole
 from seasoned.core.advantage import AdvantageEstimate
 from seasoned.core.arrays import Floats, Ints
 from seasoned.core.modulation import moderate
@@ -20,6 +20,7 @@ __all__ = ["ProcessEstimator", "SimilarStates"]
 _CAUTION_DEGREES = 2.0  # of a prior by which, for intervals, all of the variance of returns is noise
 _MOST_DEGREES = 200
 _NOISE_PRIOR_DEGREES = 4.0
+_SCALE_PRIOR_DEGREES = 2  # for intervals
 _LEAST_WEIGHT = 1e-12  # of a cell; less is nothing, and its noise would overflow
 _FEW_PADDED = 1 << 13  # of the covariances of all actions
 _LEAST_NOISE = 1e-9  # below it, states whose similarities are linearly dependent cannot be solved for
@@ -66,11 +67,21 @@ class ProcessEstimator:
     `(v0 noise + SS / unit^2) / (v0 + d)`, with SS the squared deviations of returns from their cell's mean, d their
     degrees of freedom, and a prior of v0 = 4 degrees.
 
+    **Moderation.** Action a is D(a) units behind the best one b. `moderate` counts D(a) less the larger its deviation
+    d(a) is, with
+
+        d(a)^2 = min(Var[Q(b) - Q(a)], Var[Q(a)] + (1 - rho) s (1 - s)),    s = (1 - rho) k' B^-1 k
+
+    B being the covariance of b's returns by its effect and noise. What is not known of a speaks for trying a. What is
+    not known of b speaks for trying b, but for the noise of its returns, which may have made it the best: its variance
+    in the posterior mean of one cell is the second term. An action that failed often is given up for an untried one.
+
     An interval holds what the posterior takes for certain: the noise and the scale of values. It is Student's, of
-    v0 + M degrees for M cells; variances are times `max(1, (v0 + y' K^-1 y) / (v0 + M))`, K being the covariance of
-    the mean returns (as in a Student-t process: Shah, Wilson and Ghahramani 2014), and are those at the noise
-    `(2 + SS / unit^2) / (2 + d)`, if it is larger: by a prior that takes all of the variance for noise. For it a
-    contrast counts as if one cell told of it.
+    `min(2 + M, N - 1)` degrees for M cells and a unit from N returns; variances are times
+    `max(1, (2 + y' K^-1 y) / (2 + M))`, K being the covariance of the mean returns (as in a Student-t process: Shah,
+    Wilson and Ghahramani 2014). If the noise may be `f = (2 + SS / unit^2) / ((2 + d) eta)` times as large, above 1, by
+    a prior that takes all of the variance for noise, a contrast of variance `p v0` a priori and v now has the mean
+    squared error `v (p + (1 - p) f)`, with `p = v / v0`, as if one cell told of it.
 
     The cost is `O(S^3 + sum_a S_a^3 + S^2 A)` for S states and A actions, S_a states with action a.
 
@@ -107,6 +118,7 @@ class ProcessEstimator:
         base_probs: Floats,
         mean: float,
         unit: float,
+        n_returns: int | None = None,
         moderation_nats: float = 0.0,
     ) -> AdvantageEstimate:
         """Return the advantages of C candidates.
@@ -118,11 +130,12 @@ class ProcessEstimator:
             base_probs: shape (C,), the model's own policy.
             mean: m, the expected return of an action about which nothing is known, in reward units.
             unit: the scale of returns, in reward units, above 0.
+            n_returns: the number of returns from which the unit was estimated, at least 0; None: the unit is known.
             moderation_nats: nats per unit of advantage in `moderate`, times the share of the posterior deviation that
                 counts; 0: the advantages are as estimated.
 
         Raises:
-            InputError: the similarities do not fit the cells, the unit is not above 0, or the moderation is below 0.
+            InputError: the similarities do not fit the cells, or a number breaks its rule.
         """
         n_states = len(states.to_query)
         if states.to_each_other.shape != (n_states, n_states) or (
@@ -178,7 +191,7 @@ class ProcessEstimator:
             fit = parts.fit - float(parts.returns @ of_returns)
         # Returns too large to be squared fit no scale: the intervals are as wide as a number can say.
         fit = fit if np.isfinite(fit) else float(np.finfo(np.float64).max)
-        half = self._half_widths(contrast, base_probs, parts, fit, len(held))
+        half = self._half_widths(contrast, base_probs, parts, fit, len(held), n_returns)
         advantages = values - float(base_probs @ values)
         means = np.full(len(rows), np.nan)
         weights_of, totals_of = (
@@ -186,8 +199,13 @@ class ProcessEstimator:
         )
         tried = weights_of[at] > 0.0
         means[tried] = totals_of[rows[tried]] / weights_of[rows[tried]]
-        best = (np.arange(len(rows)) == int(np.argmax(values))).astype(np.float64)
-        behind = moderate(values, deviations_from(best), moderation_nats) if moderation_nats else values
+        behind = values
+        if moderation_nats:
+            b = int(np.argmax(values))
+            share = min((1.0 - rho) * float(parts.precision[at[b]]), 1.0)
+            unknown = variances + (1.0 - rho) * share * (1.0 - share)
+            of_contrast = deviations_from((np.arange(len(rows)) == b).astype(np.float64))
+            behind = moderate(values, np.minimum(of_contrast, np.sqrt(unknown)), moderation_nats)
         return AdvantageEstimate(
             values=means,
             advantages=behind - float(base_probs @ behind),
@@ -200,7 +218,9 @@ class ProcessEstimator:
             kappa=parts.noise,
         )
 
-    def _half_widths(self, contrast: Floats, base_probs: Floats, parts: _Blocks, fit: float, n_cells: int) -> Floats:
+    def _half_widths(
+        self, contrast: Floats, base_probs: Floats, parts: _Blocks, fit: float, n_cells: int, n_returns: int | None
+    ) -> Floats:
         """Return the half widths of 95 % intervals, which know neither the noise nor the scale of values for sure.
 
         Args:
@@ -209,13 +229,17 @@ class ProcessEstimator:
             parts: of the posterior.
             fit: `y' K^-1 y`, y the M mean returns and K their covariance; M is expected.
             n_cells: M.
+            n_returns: N; None: infinite.
         """
         before = (1.0 - self.level) * (1.0 - 2.0 * base_probs + float(base_probs @ base_probs))
         share = np.divide(contrast, before, out=np.ones(len(contrast)), where=before > 0.0)
-        wider = contrast * parts.caution / (1.0 + np.minimum(share, 1.0) * (parts.caution - 1.0))
-        degrees = _NOISE_PRIOR_DEGREES + n_cells
-        scale = max(1.0, (_NOISE_PRIOR_DEGREES + fit) / degrees)
-        half: Floats = _quantile(int(degrees)) * np.sqrt(scale * wider)
+        share = np.minimum(share, 1.0)
+        wider = contrast * (share + (1.0 - share) * parts.caution)
+        scale = max(1.0, (_SCALE_PRIOR_DEGREES + fit) / (_SCALE_PRIOR_DEGREES + n_cells))
+        degrees = _SCALE_PRIOR_DEGREES + n_cells
+        if n_returns is not None:
+            degrees = min(degrees, max(1, check_whole("n_returns", n_returns, 0) - 1))
+        half: Floats = _quantile(degrees) * np.sqrt(scale * wider)
         return half
 
     def _blocks(self, cells: Cells, held: Ints, states: SimilarStates, mean: float, unit: float) -> _Blocks:

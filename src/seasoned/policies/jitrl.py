@@ -304,6 +304,7 @@ class JitRL:
             base_probs=base_probs,
             mean=recent.mean,
             unit=unit,
+            n_returns=recent.n,
             moderation_nats=share * self.settings.beta_after(evidence.n_episodes),
         )
 

@@ -111,9 +111,9 @@ class JitRLSettings:
             answers are no steps. `rewards`: each of the N answers is a stored step with a reward, as in search and in
             prompts; so too with `unit="steps"`, `backup` or `propensity_floor`.
         moderation: of `process`, in [0, 1]: the evidence against an action counts less the less is known about it
-            (`seasoned.core.moderate`), with this share of the posterior deviation, times `k^8`, k the similarity of the
-            nearest state. 1: an untried action at a state that comes back is taken about as often as it may be the
-            best; for long games. 0: uncertainty changes nothing.
+            (`seasoned.core.moderate`), with this share of its deviation (`seasoned.core.ProcessEstimator`), times
+            `k^8`, k the similarity of the nearest state. 1: an untried action at a state that comes back is taken about
+            as often as it may be the best; for long games. 0: uncertainty changes nothing.
 
     Raises:
         InputError: a value breaks its rule.
