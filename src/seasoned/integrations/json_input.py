@@ -109,10 +109,11 @@ def _lines(file: BinaryIO, max_line_bytes: int) -> Iterator[FileLine | Refusal]:
         while left_bytes >= 0 and not part.endswith(b"\n") and (part := file.readline(part_bytes)):
             parts.append(part.removesuffix(b"\n"))
             left_bytes -= len(parts[-1])
-        if left_bytes >= 0:
-            yield FileLine(number, b"".join(parts))
+        line = b"".join(parts) if left_bytes >= 0 else None
+        parts.clear()  # while the line is used, it is held once
+        if line is not None:
+            yield FileLine(number, line)
             continue
-        parts.clear()
         while part and not part.endswith(b"\n"):
             part = file.readline(part_bytes)
         yield Refusal(number, f"longer than {max_line_bytes} bytes")
