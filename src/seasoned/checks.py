@@ -18,6 +18,7 @@ from seasoned.errors import InputError, SeasonedError, excerpt
 __all__ = [
     "MAX_INT_BITS",
     "MAX_JSON_VALUES",
+    "MAX_REWARD",
     "check_flag",
     "check_function",
     "check_instance",
@@ -48,7 +49,8 @@ MAX_JSON_VALUES = 1 << 22
 _JSON_STRING = re.compile(r'"[^"\\]*+(?:\\.[^"\\]*+)*+"?', re.DOTALL)
 
 _LOGPROB_ROUNDING_NATS = 1e-9
-_MAX_REWARD = 1e100
+MAX_REWARD = 1e100
+"""The largest absolute reward: its square, and sums of squares, are finite."""
 
 
 def check_text(name: str, text: object, *, error: type[SeasonedError] = InputError) -> str:
@@ -150,8 +152,8 @@ def check_reward(name: str, value: object) -> float:
         -1.0
     """
     number = check_number(name, value)
-    if abs(number) > _MAX_REWARD:
-        rule = f"{name} must be between -{_MAX_REWARD:g} and {_MAX_REWARD:g}"
+    if abs(number) > MAX_REWARD:
+        rule = f"{name} must be between -{MAX_REWARD:g} and {MAX_REWARD:g}"
         raise InputError(f"{name} = {number}", rule, "Scale it.")
     return number
 

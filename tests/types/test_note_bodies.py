@@ -44,7 +44,7 @@ def test_a_malformed_shown_record_is_refused(record):
 
 
 def test_a_question_without_an_episode_is_about_its_own_step():
-    body = QuestionBody.from_body(QuestionBody("d", [], None, None, None).record())
+    body = QuestionBody.from_record(QuestionBody("d", [], None, None, None).record())
     assert body.target("q1") == ("q1", 0)
     assert QuestionBody("d", [], None, "e1", 2).target("q1") == ("e1", 2)
 

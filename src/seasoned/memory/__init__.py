@@ -6,6 +6,7 @@ from seasoned.memory.retention.erasure_plan import Erasure
 from seasoned.memory.retention.pruning_plan import Budget, Pruning
 from seasoned.memory.stats import MemoryStats
 from seasoned.memory.values.events import Event
+from seasoned.memory.values.feedback_limits import FeedbackLimits
 from seasoned.memory.values.selection import Quarantine, Selection
 from seasoned.memory.verify import Verification
 from seasoned.memory.writing.recorder import EpisodeRecorder
@@ -16,6 +17,7 @@ __all__ = [
     "EpisodeRecorder",
     "Erasure",
     "Event",
+    "FeedbackLimits",
     "Memory",
     "MemoryStats",
     "Pruning",

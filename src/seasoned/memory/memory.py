@@ -328,6 +328,8 @@ class Memory:
     notes = _part("_feedback_log", FeedbackLog.notes)
     reweight_source = _part("_source_weights", SourceWeights.reweight_source)
     sources = _part("_source_weights", SourceWeights.sources)
+    feedback_limits = _part("_source_weights", SourceWeights.feedback_limits)
+    set_feedback_limits = _part("_source_weights", SourceWeights.set_feedback_limits)
 
     # ------------------------------------------------------------------------------------------ recall for prompts
 

@@ -17,6 +17,7 @@ from seasoned.memory.stores.registry import open_store
 from seasoned.memory.values.corruption import decode, decode_first, decode_texts
 from seasoned.memory.values.encoder_mismatch import excerpts_at_difference
 from seasoned.memory.writing.episode_writer import Writer
+from seasoned.memory.writing.namespace_row import update_namespace_checksum
 from seasoned.protocols import StateEncoder
 from seasoned.sqlite_connection import store_errors
 
@@ -97,12 +98,13 @@ def make_namespace(store: Store, name: str, gamma: float, encoder: StateEncoder)
     """
     store.check_key("namespace", name)
     row = store.execute(
-        "INSERT INTO namespace (name, encoder, gamma, created_at) VALUES (?, ?, ?, ?) "
+        "INSERT INTO namespace (name, encoder, gamma, created_at, checksum) VALUES (?, ?, ?, ?, ?) "
         "ON CONFLICT DO NOTHING RETURNING id",
-        (name, encoder.identity, gamma, time.time()),
+        (name, encoder.identity, gamma, time.time(), b""),
     ).fetchone()
     if row is None:
         return None
+    update_namespace_checksum(store, row[0])
     Writer(store, row[0], encoder).ensure_view(gamma, 1.0)
     return int(row[0])
 

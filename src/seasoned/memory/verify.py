@@ -14,16 +14,17 @@ import numpy as np
 
 from seasoned.canonical_json import canonical_json
 from seasoned.core import discounted_returns
-from seasoned.errors import IntegrityError
+from seasoned.errors import InputError, IntegrityError
 from seasoned.memory.reading.reader import Reader
 from seasoned.memory.reading.rows import EvidenceRow
 from seasoned.memory.stores.base import Store
 from seasoned.memory.stores.sqlite_schema import COUNTERS, STEP_BITS
 from seasoned.memory.values.content_hash import text_digest
 from seasoned.memory.values.corruption import decode, decode_ints, decode_texts, decoding
+from seasoned.memory.values.row_checksum import NOT_COVERED, row_checksum
 from seasoned.memory.writing.evidence_views import histogram_bin, summed
 from seasoned.memory.writing.exclusions import Exclusions, answers_in_body, feedback_condition
-from seasoned.memory.writing.note_records import check_feedback_note, note_digest, read_notes
+from seasoned.memory.writing.note_records import check_feedback_note, check_known_note, note_digest, read_notes
 from seasoned.types import ALTERNATIVE, FEEDBACK_KINDS, normalize_action
 
 __all__ = ["Verification", "verify"]
@@ -112,6 +113,44 @@ class _LiveStep(NamedTuple):
     key_id: int
 
 
+class _NamespaceRow(NamedTuple):
+    name: str
+    encoder: str
+    gamma: float
+    created_at: float
+    feedback_limits: str
+    checksum: bytes
+
+
+class _EpisodeChecksum(NamedTuple):
+    id: str
+    digest: bytes
+    created_at: float
+    checksum: bytes
+
+
+class _EventChecksum(NamedTuple):
+    id: str
+    digest: bytes
+    revoked_at: float | None
+    superseded_by: str | None
+    checksum: bytes
+
+
+class _EndChecksum(NamedTuple):
+    id: str
+    digest: bytes
+    end: float | None
+    checksum: bytes
+
+
+class _CopyChecksum(NamedTuple):
+    kind: str
+    path: str
+    created_at: float
+    checksum: bytes
+
+
 class _View(NamedTuple):
     id: int
     gamma: float
@@ -136,8 +175,12 @@ class _Mean(NamedTuple):
 class Verification:
     """Result of a verification.
 
-    `hash` covers the raw content of the namespace: equal content has an equal hash in any store. `waiting` is the
-    number of pending episodes (see `MemoryStats`). `notes` counts revoked notes and the notes of feedback too.
+    `hash` covers the raw content of the namespace: episodes with their times of storage, feedback and notes with their
+    revocations, quarantines with their releases. Equal content has an equal hash in any store; name, encoder, gamma,
+    limits and the list of copies are settings of a store, and no part of it. `waiting` is the number of pending
+    episodes (see `MemoryStats`). `notes` counts revoked notes and the notes of feedback too. `malformed_notes` are the
+    ids of unrevoked notes whose body is not of their kind's form; their readers skip them. `not_covered` names the
+    columns whose values no hash, no checksum and no derivation confirms.
     """
 
     namespace: str
@@ -150,6 +193,8 @@ class Verification:
     views: int
     waiting: int = 0
     notes: int = 0
+    malformed_notes: tuple[str, ...] = ()
+    not_covered: tuple[str, ...] = NOT_COVERED
 
 
 class _Check:
@@ -234,7 +279,8 @@ def verify(store: Store, namespace_id: int, name: str, features: Callable[[str],
         check(quarantine.digest() == content, f"quarantine {quarantine.id!r} differs from its hash")
         running.update(content + repr(quarantine.lifted_at).encode())
     n_notes = 0
-    for mark in _check_notes(check, store, namespace_id, steps_of):
+    malformed: list[str] = []
+    for mark in _check_notes(check, store, namespace_id, steps_of, malformed):
         n_notes += 1
         running.update(mark)
     discounts = [row.gamma for row in rows(_Discount, "SELECT gamma FROM namespace WHERE id = ?")]
@@ -244,8 +290,19 @@ def verify(store: Store, namespace_id: int, name: str, features: Callable[[str],
     _check_references(check, rows)
     n_views = _check_views(check, rows)
     _check_counters(check, rows)
+    _check_checksums(check, rows)
     return Verification(
-        name, running.hexdigest(), n_episodes, n_steps, n_states, n_sets, n_events, n_views, n_waiting, n_notes
+        name,
+        running.hexdigest(),
+        n_episodes,
+        n_steps,
+        n_states,
+        n_sets,
+        n_events,
+        n_views,
+        n_waiting,
+        n_notes,
+        tuple(malformed),
     )
 
 
@@ -278,8 +335,10 @@ def _check_events(check: _Check, rows: _Rows, reader: Reader, active: Exclusions
         yield content + repr((event.revoked_at, event.superseded_by)).encode()
 
 
-def _check_notes(check: _Check, store: Store, namespace_id: int, steps_of: dict[str, int]) -> Iterator[bytes]:
-    """Yield the bytes of each note for the hash."""
+def _check_notes(
+    check: _Check, store: Store, namespace_id: int, steps_of: dict[str, int], malformed: list[str]
+) -> Iterator[bytes]:
+    """Yield the bytes of each note for the hash; add the ids of malformed ones to `malformed`."""
     for content, note in read_notes(store, namespace_id):
         check(note_digest(note) == content, f"note {note.id!r} differs from its hash")
         there = note.episode_id in steps_of and (note.step is None or note.step < steps_of[note.episode_id])
@@ -287,6 +346,10 @@ def _check_notes(check: _Check, store: Store, namespace_id: int, steps_of: dict[
         if note.kind in FEEDBACK_KINDS:
             with decoding(store.path):
                 check_feedback_note(note)
+        try:
+            check_known_note(note)
+        except InputError:
+            malformed.append(note.id)
         yield content + repr(note.revoked_at).encode()
 
 
@@ -413,6 +476,33 @@ def _check_counters(check: _Check, rows: _Rows) -> None:
         "AND episode.id = note.episode_id WHERE note.namespace_id = ? AND ordinal >= 0"
     )
     check(there == notes - gone.get("notes", 0), f"{there} notes are stored; {notes} were counted")
+
+
+def _check_checksums(check: _Check, rows: _Rows) -> None:
+    """Check the raw values of rows that no digest covers: times, revocations, settings, copies."""
+    [settings] = rows(
+        _NamespaceRow, "SELECT name, encoder, gamma, created_at, feedback_limits, checksum FROM namespace WHERE id = ?"
+    )
+    name, encoder, gamma, created_at, limits, expected = settings
+    found = row_checksum("namespace", name, encoder, gamma, created_at, limits)
+    check(found == expected, f"the settings {settings[:-1]} differ from their checksum")
+    for episode in rows(
+        _EpisodeChecksum, "SELECT id, digest, created_at, checksum FROM episode WHERE namespace_id = ?"
+    ):
+        found = row_checksum("episode", episode.digest, episode.created_at)
+        check(found == episode.checksum, f"the time of episode {episode.id!r} differs from its checksum")
+    for event in rows(
+        _EventChecksum, "SELECT id, digest, revoked_at, superseded_by, checksum FROM feedback WHERE namespace_id = ?"
+    ):
+        found = row_checksum("feedback", event.digest, event.revoked_at, event.superseded_by is not None)
+        check(found == event.checksum, f"the revocation of feedback {event.id!r} differs from its checksum")
+    for table, column in (("note", "revoked_at"), ("quarantine", "lifted_at")):
+        for row in rows(_EndChecksum, f"SELECT id, digest, {column}, checksum FROM {table} WHERE namespace_id = ?"):
+            found = row_checksum(table, row.digest, row.end)
+            check(found == row.checksum, f"`{column}` of {table} {row.id!r} differs from its checksum")
+    for copy in rows(_CopyChecksum, "SELECT kind, path, created_at, checksum FROM copy WHERE namespace_id = ?"):
+        found = row_checksum("copy", copy.kind, copy.path, copy.created_at)
+        check(found == copy.checksum, f"the copy at {copy.path!r} differs from its checksum")
 
 
 def _check_views(check: _Check, rows: _Rows) -> int:

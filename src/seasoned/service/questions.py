@@ -186,13 +186,15 @@ class Questions:
             NotFoundError: no such question.
         """
         for note in self._memory.notes(kind=QUESTION, episode_id=check_text("question id", question_id)):
-            return self._read(note)
+            with contextlib.suppress(InputError):  # malformed, from an earlier version
+                return self._read(note)
         raise NotFoundError(f"question {excerpt(question_id)}", "no question has this id", "See: the open questions.")
 
     def queue(self, *, author: str | None = None, limit: int = 20) -> QuestionQueue:
         """Return questions without an answer of `author`, those with the fewest answers first, then the oldest.
 
-        None: questions without any answer. Questions about an erased episode are left out.
+        None: questions without any answer. Questions about an erased episode, and malformed ones, are left out;
+        `verify` names these.
         """
         authors: defaultdict[tuple[str, int | None], set[str | None]] = defaultdict(set)
         notes = self._question_notes()
@@ -205,11 +207,11 @@ class Questions:
         for note in unanswered:
             if len(listed) == limit:
                 break
-            question = self._read(note)
             try:
+                question = self._read(note)
                 if question.episode_id is not None:
                     self._memory.get(question.episode_id)
-            except NotFoundError:
+            except (InputError, NotFoundError):  # malformed, from an earlier version; or about an erased episode
                 n_gone += 1
                 continue
             listed.append((question, len(authors[question.target])))
@@ -259,8 +261,9 @@ class Questions:
         return {str(n): [counts[n][place] for place in range(n)] for n in sorted(counts)}
 
     def _question_notes(self) -> list[Note]:
-        """Return the notes of questions, each question once."""
-        return list({note.episode_id: note for note in self._memory.notes(kind=QUESTION)}.values())
+        """Return the notes of questions, each question once; malformed ones are left out."""
+        notes = (note for note in self._memory.notes(kind=QUESTION) if _is_readable(note))
+        return list({note.episode_id: note for note in notes}.values())
 
     def _unrevoked(self, targets: Iterable[tuple[str, int]], episode_id: str | None = None) -> list[FeedbackRecord]:
         """Return the unrevoked answers at these targets; of each author, the last.
@@ -307,8 +310,11 @@ class Questions:
         return replace(question, step=at, task=episode.task, state=state, subject=episode.subject)
 
     def _read(self, note: Note) -> Question:
-        body = QuestionBody.from_body(note.body)
+        """Return the question of a note. Raises: InputError: it is malformed; NotFoundError: its episode is gone."""
+        body = QuestionBody.from_record(note.body)
         episode: Episode = self._memory.get(note.episode_id)
+        if not episode.steps:
+            raise InputError(f"question {excerpt(note.id)} on no step", "a question has a state", "Revoke the note.")
         return Question(
             [AnswerCandidate(**one) for one in body.candidates],
             episode.task,
@@ -322,7 +328,15 @@ class Questions:
 
 
 def _target(note: Note) -> tuple[str, int]:
-    return QuestionBody.from_body(note.body).target(note.episode_id)
+    return QuestionBody.from_record(note.body).target(note.episode_id)
+
+
+def _is_readable(note: Note) -> bool:
+    try:
+        QuestionBody.from_record(note.body)
+    except InputError:
+        return False
+    return True
 
 
 def _is_answered(authors: set[str | None], author: str | None) -> bool:

@@ -30,6 +30,7 @@ __all__ = [
     "ShownBody",
     "check_body",
     "check_kind",
+    "check_known_body",
     "check_step",
     "note_text_of",
     "text_body",
@@ -307,6 +308,18 @@ def _are_texts(names: Mapping[str, Any]) -> bool:
     return all(isinstance(value, str) for value in names.values())
 
 
+def _is_candidate(value: object) -> bool:
+    if not isinstance(value, Mapping) or value.keys() - {"text", "logprob", "model"}:
+        return False
+    text, logprob, model = value.get("text"), value.get("logprob"), value.get("model")
+    return (
+        isinstance(text, str)
+        and bool(text.strip())
+        and (logprob is None or type(logprob) in (int, float))
+        and (model is None or isinstance(model, str))
+    )
+
+
 @dataclass(frozen=True, slots=True)
 class DecidedBody:
     """Body of a `DECIDED` note.
@@ -341,6 +354,28 @@ class DecidedBody:
         measures: dict[str, JSON] = {"agreement": self.agreement, "evidence": self.evidence}
         taken = {name: value for name, value in measures.items() if value is not None}
         return {"by": self.by, "model": self.model, "reason": self.reason, **taken}
+
+    @classmethod
+    def from_record(cls, record: Mapping[str, Any]) -> Self:
+        """Return the body of JSON that another program may have written.
+
+        Raises:
+            InputError: a value is missing, or of another type.
+        """
+        by, model, reason = (record.get(name) for name in ("by", "model", "reason"))
+        measures = [record.get(name) for name in ("agreement", "evidence")]
+        if (
+            not isinstance(by, str)
+            or not isinstance(reason, str)
+            or not (model is None or isinstance(model, str))
+            or not all(one is None or type(one) in (int, float) for one in measures)
+        ):
+            raise InputError(
+                f"decided = {excerpt(dict(record))}",
+                "it is who decided (student or teacher), a model, a reason, an agreement and an evidence",
+                "Leave it out, or name the kind otherwise.",
+            )
+        return cls(by, model, reason, *measures)
 
 
 @dataclass(frozen=True, slots=True)
@@ -378,9 +413,26 @@ class QuestionBody:
         }
 
     @classmethod
-    def from_body(cls, body: Mapping[str, Any]) -> Self:
-        """Return a stored body."""
-        return cls(**{name: body[name] for name in ("digest", "candidates", "prompt", "episode_id", "step")})
+    def from_record(cls, record: Mapping[str, Any]) -> Self:
+        """Return the body of JSON that another program may have written.
+
+        Raises:
+            InputError: a value is missing, or of another type.
+        """
+        candidates, step = record.get("candidates"), record.get("step")
+        texts = (record.get("digest"), *(record.get(name, "") or "text" for name in ("prompt", "episode_id")))
+        if (
+            not all(isinstance(text, str) and text.strip() for text in texts)
+            or not isinstance(candidates, list)
+            or not all(map(_is_candidate, candidates))
+            or not (step is None or (type(step) is int and step >= 0))
+        ):
+            raise InputError(
+                f"question = {excerpt(dict(record))}",
+                "it is a digest, candidates with a text, a logprob and a model, a prompt, an episode's id and a step",
+                "Ask with seasoned.service.Questions, or name the kind otherwise.",
+            )
+        return cls(str(record["digest"]), candidates, record.get("prompt"), record.get("episode_id"), step)
 
     def target(self, question_id: str) -> tuple[str, int]:
         """Return (episode id, step) of the step that an answer is about: without one, the question's own step."""
@@ -396,3 +448,23 @@ NAME_POSITIONS: Mapping[str, NamePositions] = {
     QUESTION: QuestionBody.name_positions,
 }
 """By kind, the positions of ids and names. In notes of other kinds every text is redacted."""
+
+_FORMS: Mapping[str, Callable[[Mapping[str, Any]], object]] = {
+    SHOWN: ShownBody.from_record,
+    DECIDED: DecidedBody.from_record,
+    QUESTION: QuestionBody.from_record,
+}
+
+
+def check_known_body(kind: str, body: Mapping[str, Any]) -> None:
+    """Refuse a body that is not of the form that other programs read of this kind; other kinds have any body.
+
+    Raises:
+        InputError: it is not.
+
+    Example:
+        >>> check_known_body("shown", {"examples": [["e1", 0]], "mode": "prompt", "purpose": "act"})
+        >>> check_known_body("my.kind", {"anything": True})
+    """
+    if kind in _FORMS:
+        _FORMS[kind](body)

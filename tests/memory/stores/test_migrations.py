@@ -181,7 +181,7 @@ def test_command_line_migrates_an_older_store(tmp_path):
     for command in (["stats", "-n", "shop"], ["list", "-n", "shop"], ["namespaces"], ["verify"]):
         done = seasoned(*command)
         assert (done.exit_code, done.stdout) == (4, "")
-        assert "schema 1: schema 3 is needed" in done.stderr
+        assert f"schema 1: schema {SCHEMA_VERSION} is needed" in done.stderr
     assert path.read_bytes() == before
     assert seasoned("migrate").exit_code == 0
     namespaces = json.loads(seasoned("verify", "--json").stdout)["namespaces"]
@@ -197,7 +197,7 @@ def test_newer_schema_is_refused_and_unchanged(tmp_path):
         connection.execute(f"PRAGMA user_version = {SCHEMA_VERSION + 1}")
     before = path.read_bytes()
     for settings in ({}, {"read_only": True}, {"create": False}):
-        with pytest.raises(NewerStoreError, match=r"schema 4: .*\. Upgrade seasoned"):
+        with pytest.raises(NewerStoreError, match=rf"schema {SCHEMA_VERSION + 1}: .*\. Upgrade seasoned"):
             Memory.open(path, namespace="shop", **settings)
     with pytest.raises(NewerStoreError):
         Memory.namespaces(path)

@@ -4,15 +4,17 @@ from __future__ import annotations
 
 import re
 import sqlite3
+import uuid
 
 import psycopg
 import pytest
-from postgres_server import fresh_url, postgres  # noqa: F401
+from postgres_server import PASSWORD, fresh_url, postgres  # noqa: F401
 
-from seasoned import Episode, Memory, Step
+from seasoned import Episode, Memory, Selection, Step
 from seasoned.errors import ForeignStoreError, NewerStoreError, NotFoundError, StoreError
 from seasoned.memory.stores.postgres.migration import prepare_schema
 from seasoned.memory.stores.postgres.schema import (
+    GROUP,
     MIGRATIONS,
     POSTGRES_VERSION,
     TABLES,
@@ -24,6 +26,7 @@ from seasoned.memory.stores.postgres.store import PostgresStore
 from seasoned.memory.stores.postgres.wire import connect, parse_url
 from seasoned.memory.stores.sqlite_schema import APPLICATION_ID, COLUMNS
 from seasoned.testing import check_memory
+from seasoned.types import Thumbs
 
 FURTHER = {"namespace": {"tenant"}, "episode": {"line"}, "step": {"visit_ordinal"}, "feedback": {"visit_ordinal"}}
 KINDS = {"INTEGER": "integer", "REAL": "real", "TEXT": "text", "BLOB": "blob"}
@@ -126,7 +129,7 @@ def test_newer_schema_of_a_server_is_refused_and_unchanged(postgres, fresh_url):
     opened(fresh_url).close()
     with postgres.connect(fresh_url) as connection:
         connection.execute("UPDATE seasoned.meta SET version = 99")
-    with pytest.raises(NewerStoreError, match=r"schema 99.*up to 4.*Upgrade seasoned"):
+    with pytest.raises(NewerStoreError, match=rf"schema 99.*up to {POSTGRES_VERSION}.*Upgrade seasoned"):
         opened(fresh_url)
 
 
@@ -147,18 +150,52 @@ def test_existing_empty_schema_is_used(postgres, fresh_url):  # noqa: F811
 def test_migration_is_atomic(fresh_url):  # noqa: F811
     store = opened(fresh_url)
     store.close()
-    steps = {4: ["ALTER TABLE seasoned.state ADD COLUMN colour text"], 5: ["SELECT 1 / 0"]}
+    now, later = POSTGRES_VERSION, POSTGRES_VERSION + 1
+    steps = {now: ["ALTER TABLE seasoned.state ADD COLUMN colour text"], later: ["SELECT 1 / 0"]}
     with connect(parse_url(fresh_url), read_only=False) as connection:
         with pytest.raises(psycopg.errors.DivisionByZero, match=r"division by zero"):
-            prepare_schema(connection, "p", create=False, migrate=True, version=6, steps=steps)
-        assert connection.execute("SELECT version FROM seasoned.meta").fetchone() == (4,)
+            prepare_schema(connection, "p", create=False, migrate=True, version=later + 1, steps=steps)
+        assert connection.execute("SELECT version FROM seasoned.meta").fetchone() == (now,)
         columns = "SELECT FROM pg_attribute WHERE attrelid = 'seasoned.state'::regclass AND attname = 'colour'"
         assert not connection.execute(columns).fetchall()
-        with pytest.raises(StoreError, match=r"schema 4: schema 5 is needed.*seasoned memory migrate"):
-            prepare_schema(connection, "p", create=False, migrate=False, version=5, steps=steps)
-        prepare_schema(connection, "p", create=False, migrate=True, version=5, steps=steps)
-        assert connection.execute("SELECT version FROM seasoned.meta").fetchone() == (5,)
+        with pytest.raises(StoreError, match=rf"schema {now}: schema {later} is needed.*seasoned memory migrate"):
+            prepare_schema(connection, "p", create=False, migrate=False, version=later, steps=steps)
+        prepare_schema(connection, "p", create=False, migrate=True, version=later, steps=steps)
+        assert connection.execute("SELECT version FROM seasoned.meta").fetchone() == (later,)
         assert len(connection.execute(columns).fetchall()) == 1
+
+
+def test_migration_fills_the_checksums_of_every_tenants_rows(postgres):  # noqa: F811
+    """A store of schema 4, made of one of today: names with NUL and U+E000, which the wire escapes, included."""
+    url = postgres.fresh()
+    tenant = f"tenant_{uuid.uuid4().hex[:8]}"
+    database = url.rpartition("/")[2]
+    with postgres.connect() as admin:  # another test's owner may have made the group, which is the server's
+        if admin.execute("SELECT 1 FROM pg_roles WHERE rolname = %s", (GROUP,)).fetchone():
+            admin.execute(f"GRANT {GROUP} TO owner_{database} WITH ADMIN OPTION")
+    PostgresStore.migrate(url, [tenant], {tenant: PASSWORD})
+    hashes = {}
+    for role in (url, postgres.url(tenant, database=database)):
+        with Memory.open(role, namespace="shop\ue000 ü", gamma=0.9) as memory:
+            memory.add_many([Episode("t", [Step(f"page {n}", "go", 1.0)], f"e\x00{n}") for n in range(3)])
+            memory.feedback("e\x000", 1.0, author="ann")
+            memory.feedback("e\x000", 2.0, author="ann", id="x\x00\ue000\ue000")
+            memory.revoke(memory.feedback("e\x001", Thumbs(True)))
+            memory.release(memory.quarantine(Selection(source="judge"), "under review"))
+            memory.record_copy("backup", "/copies/\ue000ä\x00\ue0000.db")
+            hashes[role] = memory.verify().hash
+    with postgres.connect(url) as connection:
+        for table in ("namespace", "episode", "feedback", "note", "quarantine", "copy"):
+            connection.execute(f"ALTER TABLE seasoned.{table} DROP COLUMN checksum")
+        for column in ("feedback_limits", "compaction_due"):
+            connection.execute(f"ALTER TABLE seasoned.namespace DROP COLUMN {column}")
+        connection.execute("UPDATE seasoned.meta SET version = 4")
+    PostgresStore.migrate(url)
+    for role, expected in hashes.items():
+        with Memory.open(role, namespace="shop\ue000 ü") as memory:
+            assert memory.verify().hash == expected
+            memory.feedback("e\x002", 1.0)
+            assert memory.verify().hash != expected
 
 
 DAMAGE = {

@@ -106,10 +106,13 @@ def test_a_database_of_version_3_gets_notes_from_its_owner(request):
     with running.connect(running.url(database=owner.rsplit("/", 1)[1])) as admin:
         admin.execute("DROP TABLE seasoned.note")
         admin.execute("ALTER TABLE seasoned.feedback DROP COLUMN kind")
-        admin.execute("ALTER TABLE seasoned.namespace DROP COLUMN notes")
+        for column in ("notes", "feedback_limits", "compaction_due"):
+            admin.execute(f"ALTER TABLE seasoned.namespace DROP COLUMN {column}")
+        for table in ("namespace", "episode", "feedback", "quarantine", "copy"):
+            admin.execute(f"ALTER TABLE seasoned.{table} DROP COLUMN checksum")
         admin.execute("UPDATE seasoned.meta SET version = 3")
     with connect(parse_url(owner), read_only=False) as connection:
-        prepare_schema(connection, "p", create=False, migrate=True, steps={3: MIGRATIONS[3]})
+        prepare_schema(connection, "p", create=False, migrate=True, steps=MIGRATIONS)
         assert connection.execute("SELECT version FROM seasoned.meta").fetchone() == (POSTGRES_VERSION,)
     with Memory.open(url) as memory, Memory.open(owner) as other:
         assert memory.session.store.problems() == []

@@ -25,6 +25,7 @@ HEADINGS = {
         "notes": "feedback:notes",
         "sources": "feedback:sources",
         "reweight": "feedback:reweight",
+        "limits": "limits:limits",
         "judge": "judge:judge",
     },
     "Diagnosis": {

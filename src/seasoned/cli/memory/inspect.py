@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 import dataclasses
+import shlex
 from collections import defaultdict
 from typing import Any
 
 import click
 
 from seasoned.cli.format.json_records import episode_detail, episode_summary, neighbor_record
-from seasoned.cli.format.output import Table, present, printable_line
+from seasoned.cli.format.output import Table, echo_hint, present, printable_line
 from seasoned.cli.format.value_text import encoder_text, number
 from seasoned.cli.memory.access import find_episode, memory_command, no_match, read_memory, state_text
 from seasoned.errors import counted
@@ -197,3 +198,9 @@ def verify(path: str, namespace: str | None) -> None:
         *(f"{v.hash}  {printable_line(v.namespace, 40)}" for v in found),
         "the memory is whole" if found else "there are no namespaces",
     )
+    for one in found:
+        for id_ in one.malformed_notes:
+            echo_hint(
+                f"note {printable_line(id_, 80)} of {printable_line(one.namespace, 40)} is not of its kind's form, so "
+                f"its readers skip it; to revoke it: seasoned memory revoke {shlex.quote(path)} {shlex.quote(id_)}"
+            )

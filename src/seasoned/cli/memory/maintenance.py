@@ -170,8 +170,14 @@ def compact(path: str) -> None:
     from seasoned.memory.maintenance.compaction import compact
 
     compacted = compact(path)
-    fields = {"bytes before": compacted.bytes_before, "bytes after": compacted.bytes_after}
+    fields = {
+        "bytes before": compacted.bytes_before,
+        "bytes after": compacted.bytes_after,
+        "rewritten": "yes: no byte of deleted rows is left in it" if compacted.rewritten else "no",
+    }
     present(compacted, fields, _hashes(compacted.hashes))
+    if compacted.remains is not None:
+        echo_hint(compacted.remains)
 
 
 @memory_command(

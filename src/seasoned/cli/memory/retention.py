@@ -275,6 +275,8 @@ def erase(path: str, subject: str, dry_run: bool, yes: bool, namespace: str | No
     document = {**dataclasses.asdict(erasure), "other_namespaces": others}
     del document["ordinals"]
     present(document, _erasure_fields(erasure), *_other_places(erasure.copies, others))
+    if erasure.rewriting is not None and erasure.rewriting.remains is not None:
+        echo_hint(erasure.rewriting.remains)
 
 
 def _erasure_fields(erasure: Erasure) -> dict[str, Any]:
@@ -285,6 +287,7 @@ def _erasure_fields(erasure: Erasure) -> dict[str, Any]:
         "feedback": erasure.feedback,
         "notes": erasure.notes,
         "quarantines": len(erasure.quarantines),
+        **({} if erasure.rewriting is None else {"bytes overwritten": "yes" if erasure.rewriting.rewritten else "no"}),
     }
 
 

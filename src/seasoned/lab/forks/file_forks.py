@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import os
-import tempfile
 import time
 from pathlib import Path
 
@@ -14,6 +13,7 @@ from seasoned.memory.maintenance.backup import backup, restore
 from seasoned.memory.maintenance.replacement import add_copies, copy_file, exclusive_file, replace_content, single_file
 from seasoned.memory.retention.copies import Copy, record_copy_in_file
 from seasoned.memory.stores.atomic_file import whole_file
+from seasoned.memory.stores.partial_folder import partial_folder
 from seasoned.protocols import StateEncoder
 
 __all__ = ["fork_file", "promote_file"]
@@ -39,15 +39,12 @@ def promote_file(plan: PromotionPlan) -> tuple[str, int]:
     live, candidate, encoder = plan.live, plan.candidate, plan.encoder
     retired = f"{live}.retired-{plan.id}"
     n_carried = 0
-    with (
-        exclusive_file(Path(live)) as file,
-        tempfile.TemporaryDirectory(prefix=".promoting-", dir=Path(live).parent) as folder,
-    ):
+    with exclusive_file(Path(live)) as file, partial_folder(Path(live)) as folder:
         record_copy_in_file(file, retired)  # before the copy exists, so that an erasure misses none
         with whole_file(retired, mode=Path(live).stat().st_mode & 0o777) as partial:
             copy_file(file, partial)
         try:
-            new = Path(folder) / "new.db"
+            new = folder / "new.db"
             restore(candidate, new, encoder=encoder)  # records no copy, since this file is removed below
             for name in Memory.namespaces(retired):
                 n_carried += _carry(retired, new, candidate, name, plan.base.get(name), encoder)

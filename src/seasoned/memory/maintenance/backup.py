@@ -29,7 +29,7 @@ from seasoned.memory.stores.atomic_file import StoreFile, check_path, whole_file
 from seasoned.memory.stores.base import Store
 from seasoned.memory.stores.registry import display_path, is_file, open_store, store_kind
 from seasoned.memory.stores.sqlite_schema import SCHEMA_VERSION
-from seasoned.memory.transfer.merge import encoder_of, merge, merge_stores
+from seasoned.memory.transfer.merge import encoder_of, merge_stores
 from seasoned.protocols import StateEncoder
 
 __all__ = ["BackupResult", "backup", "restore"]
@@ -61,8 +61,9 @@ def backup(
     """Copy a store into a file, as of one instant, while others read and write it.
 
     The copy is one file without a log, checked (by SQLite, and by `verify` namespace by namespace) before it gets its
-    name; a failure leaves no file. A store on PostgreSQL is merged into a new file, each namespace as of one instant.
-    A store of an older schema is copied unchanged. The source records the copy.
+    name; a failure leaves no file. Until then no other user can read it. A store on PostgreSQL is merged into a new
+    file, each namespace as of one instant. A store of an older schema is copied unchanged. The source records the copy
+    before it is filled, so that an erasure names it, finished or not.
 
     Args:
         source: a file or `postgresql://...`.
@@ -105,14 +106,16 @@ def backup(
                     "Connect as each tenant in turn; the server's own pg_dump backs up all at once.",
                 )
             with whole_file(target, overwrite=overwrite) as partial:
-                merge_stores(partial, [store], None, encoder)
-                return _finish(partial, shown, source, target, encoder, note=True)
+                noted = _record(source, os.path.realpath(target))  # before the copy is filled: an erasure misses none
+                merge_stores(partial, [store], None, encoder, checked=False)
+                return _finish(partial, shown, target, encoder, noted=noted)
     place = _existing(source)
     _refuse_same(place, target)
-    _check_store(place)
+    schema = _check_store(place)
     with whole_file(target, overwrite=overwrite, mode=stat.S_IMODE(place.stat().st_mode)) as partial:
+        noted = schema == SCHEMA_VERSION and _record(source, os.path.realpath(target))  # before the copy is filled
         _copy(place, partial, "Restore a backup, or export the rows that `sqlite3 .recover` saves.")
-        return _finish(partial, str(place), source, target, encoder, note=True)
+        return _finish(partial, str(place), target, encoder, noted=noted)
 
 
 def restore(
@@ -154,7 +157,7 @@ def restore(
     _refuse_same(place, target)
     with whole_file(target, overwrite=overwrite, mode=stat.S_IMODE(place.stat().st_mode)) as partial:
         _copy(place, partial, "Use another backup.")
-        return _finish(partial, str(place), source, target, encoder, note=False)
+        return _finish(partial, str(place), target, encoder, noted=False)
 
 
 def _restore_to_server(place: Path, url: str, overwrite: bool, encoder: StateEncoder | None) -> BackupResult:
@@ -174,7 +177,8 @@ def _restore_to_server(place: Path, url: str, overwrite: bool, encoder: StateEnc
         )
     _check_whole(place, "Use another backup.")
     hashes = _hashes(place, encoder)
-    merge(url, place, encoder=encoder)
+    with contextlib.closing(open_store(place, create=False, read_only=True)) as source:
+        merge_stores(url, [source], None, encoder, checked=False)
     return BackupResult(str(place), shown, store_kind(url).schema_version, place.stat().st_size, hashes, noted=False)
 
 
@@ -195,11 +199,12 @@ def _refuse_same(source: Path, target: str | os.PathLike[str]) -> None:
         raise InputError(f"{target}", "a store must not be copied onto itself", "Name another file.")
 
 
-def _check_store(place: Path) -> None:
+def _check_store(place: Path) -> int:
+    """Return the schema of a store."""
     file = StoreFile(place, "ro")
     try:
         with file.lock, sqlite_connection.store_errors(str(place), "Use another copy of it."):
-            file.schema()
+            return file.schema()
     finally:
         file.close()
 
@@ -231,13 +236,7 @@ def _check_whole(place: Path, mend: str, shown: Path | None = None) -> None:
 
 
 def _finish(
-    partial: Path,
-    shown: str,
-    source: str | os.PathLike[str],
-    target: str | os.PathLike[str],
-    encoder: StateEncoder | None,
-    *,
-    note: bool,
+    partial: Path, shown: str, target: str | os.PathLike[str], encoder: StateEncoder | None, *, noted: bool
 ) -> BackupResult:
     file = StoreFile(partial, "rw")
     try:
@@ -251,8 +250,6 @@ def _finish(
     else:
         with _migrated(partial) as scratch:
             hashes = _hashes(scratch, encoder)
-    # Recorded before the copy gets its name: an erasure may name a copy that was never made, but misses none.
-    noted = note and schema == SCHEMA_VERSION and _record(source, os.path.realpath(target))
     return BackupResult(shown, str(target), schema, partial.stat().st_size, hashes, noted)
 
 

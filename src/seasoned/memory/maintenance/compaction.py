@@ -10,6 +10,7 @@ from pathlib import Path
 from seasoned.errors import IntegrityError, UnknownNameError
 from seasoned.memory.memory import Memory
 from seasoned.memory.namespace import NamespaceEntry, list_entries
+from seasoned.memory.retention.compaction_mark import rewrite
 from seasoned.memory.stores.atomic_file import check_path
 from seasoned.memory.stores.base import Store
 from seasoned.memory.stores.registry import is_file, open_store
@@ -24,13 +25,16 @@ __all__ = ["Compaction", "compact"]
 class Compaction:
     """Result of a compaction; sizes include the log, and are None if the server does not report them.
 
-    `hashes`: of each namespace afterwards; unchanged, except for namespaces with other writers meanwhile.
+    `hashes`: of each namespace afterwards; unchanged, except for namespaces with other writers meanwhile. `rewritten`:
+    whether no byte of deleted rows is left in the tables; `remains`: where some may be, and the next step.
     """
 
     path: str
     bytes_before: int | None
     bytes_after: int | None
     hashes: dict[str, str]
+    rewritten: bool
+    remains: str | None
 
 
 def compact(path: str | os.PathLike[str], *, encoder: StateEncoder | None = None) -> Compaction:
@@ -52,7 +56,7 @@ def compact(path: str | os.PathLike[str], *, encoder: StateEncoder | None = None
     with contextlib.closing(open_store(path, create=False, read_only=False)) as store:
         entries, before = _state(store)
         bytes_before = _size(path, store)
-        store.compact()
+        done = rewrite(store)
         bytes_after = _size(path, store)
         _, after = _state(store)
         shown = store.path
@@ -68,7 +72,8 @@ def compact(path: str | os.PathLike[str], *, encoder: StateEncoder | None = None
             known = encoder_of(entries[name].encoder, encoder)
             with Memory.open(path, namespace=name, encoder=known, create=False, read_only=True) as memory:
                 memory.verify()
-    return Compaction(shown, bytes_before, bytes_after, {name: hash_ for name, (hash_, _) in after.items()})
+    hashes = {name: hash_ for name, (hash_, _) in after.items()}
+    return Compaction(shown, bytes_before, bytes_after, hashes, done.rewritten, done.remains)
 
 
 def _state(store: Store) -> tuple[dict[str, NamespaceEntry], dict[str, tuple[str, int]]]:

@@ -14,6 +14,7 @@ from seasoned.memory.namespace import find_entry, list_entries
 from seasoned.memory.retention.copies import Copy, record_copies
 from seasoned.memory.stores.atomic_file import StoreFile
 from seasoned.memory.stores.registry import open_store
+from seasoned.memory.writing.namespace_row import update_namespace_checksum
 
 __all__ = ["add_copies", "copy_file", "exclusive_file", "rename_namespaces", "replace_content", "single_file"]
 
@@ -54,6 +55,7 @@ def rename_namespaces(url: str, new_names: Mapping[str, str]) -> None:
                 store.pending.lock(first)
             for name, new_name in new_names.items():
                 store.execute("UPDATE namespace SET name = ? WHERE id = ?", (new_name, ids[name]))
+                update_namespace_checksum(store, ids[name])
 
 
 @contextlib.contextmanager

@@ -21,6 +21,7 @@ from seasoned.memory.writing.feedback_events import FeedbackWriter
 from seasoned.memory.writing.note_records import NoteWriter, read_notes, without_excluded
 from seasoned.memory.writing.typed_feedback import AnswerContext, FeedbackRequest, TypedFeedbackWriter, read_feedback
 from seasoned.types import FEEDBACK_KINDS, JSON, Feedback, FeedbackRecord, Note, check_kind, check_step
+from seasoned.types.notes import check_known_body
 
 __all__ = ["FeedbackLog"]
 
@@ -221,7 +222,7 @@ class FeedbackLog:
         Args:
             episode_id: as `add` returned it.
             kind: `plan`, `reasoning`, `shown`, or a name of your own; the kinds of feedback are for `feedback`.
-            body: a JSON object.
+            body: a JSON object; of the kinds `shown`, `decided` and `question`, one of their form.
             step: index of the step; None for the whole episode.
             source: `agent`, `human`, `judge`, ...
             author: the person or program of that source.
@@ -270,10 +271,11 @@ class FeedbackLog:
         """Return a caller's note as it is stored.
 
         Raises:
-            InputError: its kind is that of feedback, which is stored with its rewards.
+            InputError: its kind is that of feedback, which is stored with its rewards; or its body is not of its kind.
         """
         if note.kind in FEEDBACK_KINDS:
             raise InputError(f"kind = {note.kind!r}", "feedback is stored with its rewards", "Call feedback().")
+        check_known_body(note.kind, note.body)
         return self._session.redaction.note(note)
 
     def feedback_records(

@@ -8,11 +8,13 @@ from dataclasses import replace
 
 from seasoned.checks import check_text
 from seasoned.errors import NotFoundError, StoreError, excerpt
-from seasoned.memory.retention.copies import Copy, read_copies, record_copies
+from seasoned.memory.retention.compaction_mark import mark_compaction_due, rewrite
+from seasoned.memory.retention.copies import Copy, partial_copies, read_copies, record_copies
 from seasoned.memory.retention.deletion import EpisodeRemover
 from seasoned.memory.retention.erasure_plan import Erasure, plan_erasure
 from seasoned.memory.retention.pruning_plan import Budget, Pruning, plan_pruning
 from seasoned.memory.session import Session
+from seasoned.memory.stores.base import Rewriting
 from seasoned.memory.stores.sqlite_schema import STEP_BITS
 from seasoned.memory.values.corruption import decode_texts
 from seasoned.memory.values.selection import Quarantine, Selection
@@ -146,20 +148,25 @@ class Retention:
         subject's name.
 
         In an SQLite file the erased bytes are overwritten, also in the log and in free pages. On PostgreSQL old row
-        versions stay on the server's disk until it vacuums, and in archived logs as long as these exist.
+        versions stay on the server's disk until it vacuums, and in archived logs as long as these exist; `rewriting` of
+        the result tells. Unfinished copies of killed processes are removed.
+
+        An erasure that was killed is finished by a second one: it erases the records, if the first one did not come to
+        that, and overwrites the bytes.
 
         Returns:
             The erased content (or that of a dry run), and the exports and backups that may still hold it.
 
         Raises:
-            NotFoundError: nothing is stored about this subject; nothing was changed.
+            NotFoundError: nothing is stored about this subject, and no erasure is unfinished; nothing was changed.
             StoreError: it was erased, but the file could not be rewritten (a full disk, a reader with an old snapshot):
-                its bytes may still be in free pages or in the log. Call `compact` later; `copies` lists the copies that
-                may hold it.
+                its bytes may still be in free pages or in the log. Erase again, or call `compact`, later; `copies`
+                lists the copies that may hold it.
         """
         check_text("subject", subject)
         if dry_run:
-            return self._session.read(lambda: plan_erasure(self._store, self._ns, subject, derived_only=False))
+            planned = self._session.read(lambda: plan_erasure(self._store, self._ns, subject, derived_only=False))
+            return self._with_partial_copies(planned, remove=False)
 
         tried: list[Erasure] = []
         if self._store.pending is not None:
@@ -173,30 +180,38 @@ class Retention:
                     raise
                 return replace(tried[0], done=True)  # it was committed, and its result lost
             tried.append(planned)
+            mark_compaction_due(self._store, self._ns)
             remover = EpisodeRemover(self._store, self._ns)
             remover.forget_author(subject)
             remover.remove(planned.ordinals)
             remover.forget_quarantines(planned.quarantines)
             return replace(planned, done=True)
 
-        erased = self._session.write(change)
+        erased = self._with_partial_copies(self._session.write(change), remove=True)
         try:
-            self._store.compact()
+            return replace(erased, rewriting=rewrite(self._store))
         except StoreError as error:
             raise type(error)(
                 error.seen,
                 f"{subject!r} is erased from the store, but its bytes may still be in free pages or in the log",
-                "Mend this, then call compact.",
+                "Mend this, then erase again, or call compact.",
             ) from error
-        return erased
 
-    def compact(self) -> None:
+    def _with_partial_copies(self, erasure: Erasure, *, remove: bool) -> Erasure:
+        """Add the unfinished copies to those that may hold the subject; `remove` the ones of killed processes."""
+        left = partial_copies(self._store.path, erasure.copies, remove=remove)
+        return replace(erasure, copies=(*erasure.copies, *left))
+
+    def compact(self) -> Rewriting:
         """Give free space back, and rewrite the store without the bytes of removed content.
+
+        Returns:
+            Whether it was rewritten: on PostgreSQL only the tables' owner can do that.
 
         Raises:
             StoreBusyError: another process is in the way; nothing was lost.
         """
-        self._store.compact()
+        return rewrite(self._store)
 
     # ------------------------------------------------------------------------------------------ copies
 

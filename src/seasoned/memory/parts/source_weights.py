@@ -7,13 +7,15 @@ from collections import defaultdict
 from collections.abc import Iterable
 from dataclasses import dataclass
 
-from seasoned.checks import check_number, check_reward, check_text
+from seasoned.checks import check_instance, check_number, check_reward, check_text
 from seasoned.errors import NotFoundError, excerpt
 from seasoned.memory.session import Session
 from seasoned.memory.values.corruption import decode_texts
 from seasoned.memory.values.derived_ids import original_event_id
 from seasoned.memory.values.events import Event
+from seasoned.memory.values.feedback_limits import FeedbackLimits
 from seasoned.memory.writing.feedback_events import FeedbackWriter
+from seasoned.memory.writing.namespace_row import read_feedback_limits, write_feedback_limits
 
 __all__ = ["SourceSummary", "SourceWeights"]
 
@@ -62,7 +64,8 @@ class SourceWeights:
             The number of reweighted events.
 
         Raises:
-            InputError: the factor is negative or not finite, or makes a reward too large.
+            InputError: the factor is negative or not finite, makes a reward too large, or exceeds a limit of the
+                memory.
             NotFoundError: the source has no unrevoked event.
 
         Example:
@@ -100,6 +103,31 @@ class SourceWeights:
 
         self._session.write(change)
         return max(counts)  # an earlier attempt may have been committed, and its result lost
+
+    def feedback_limits(self) -> FeedbackLimits:
+        """Return the limits of new feedback in this namespace."""
+        return self._session.read(lambda: read_feedback_limits(self._store, self._ns))
+
+    def set_feedback_limits(self, limits: FeedbackLimits) -> None:
+        """Set the limits of new feedback in this namespace, for every process; they replace the earlier ones.
+
+        Feedback that exceeds one is refused, whether it is given, imported, merged or reweighted. Stored feedback stays
+        as it is.
+
+        Example:
+            >>> from seasoned import Episode, Memory, Step
+            >>> from seasoned.memory import FeedbackLimits
+            >>> with Memory.open(":memory:") as memory:
+            ...     memory.set_feedback_limits(FeedbackLimits(max_weight=1, max_step_feedback=3))
+            ...     _ = memory.add(Episode("shop", [Step("cart", "pay")], "e1"))
+            ...     try:
+            ...         memory.feedback("e1", -1.0, weight=36)
+            ...     except ValueError as error:
+            ...         print(error.rule)
+            feedback of this source has a weight of at most 1 in this memory
+        """
+        check_instance("limits", limits, FeedbackLimits, next_step="Build it with FeedbackLimits(...).")
+        self._session.write(lambda: write_feedback_limits(self._store, self._ns, limits))
 
     def sources(self) -> dict[str, SourceSummary]:
         """Return a summary of the unrevoked feedback of each source."""

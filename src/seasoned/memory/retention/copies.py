@@ -1,19 +1,28 @@
-"""Register of a namespace's exports and backups, so that an erasure can name them."""
+"""Register of a namespace's exports and backups, so that an erasure can name them; and unfinished copies."""
 
 from __future__ import annotations
 
+import contextlib
+import os
 import time
 from collections.abc import Iterable
 from dataclasses import astuple, dataclass
+from pathlib import Path
 from typing import NamedTuple
 
 from seasoned import sqlite_connection
 from seasoned.memory.stores.atomic_file import StoreFile
 from seasoned.memory.stores.base import Store
+from seasoned.memory.stores.partial_folder import partials_of, remove_dead_partials
+from seasoned.memory.stores.registry import is_file
 from seasoned.memory.stores.sqlite_schema import SCHEMA_VERSION
 from seasoned.memory.values.corruption import decode
+from seasoned.memory.values.row_checksum import row_checksum
 
-__all__ = ["Copy", "read_copies", "record_copies", "record_copy_in_file"]
+__all__ = ["PARTIAL", "Copy", "partial_copies", "read_copies", "record_copies", "record_copy_in_file"]
+
+PARTIAL = "partial"
+"""Kind of a copy that is still being made, or that a killed process left."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -21,7 +30,7 @@ class Copy:
     """An export or a backup of a memory; an erasure does not reach it.
 
     Args:
-        kind: `export` or `backup`.
+        kind: `export` or `backup`; `partial` for an unfinished one, which is found and not recorded.
         path: the file, or the namespace of a server.
         created_at: seconds since 1970.
     """
@@ -43,6 +52,25 @@ def read_copies(store: Store, namespace_id: int) -> list[Copy]:
     return [Copy(*row) for row in decode(store.path, rows.fetchall(), _CopyRow)]
 
 
+def partial_copies(store_path: str, copies: Iterable[Copy], *, remove: bool) -> list[Copy]:
+    """Return the unfinished copies beside a store and beside its recorded copies.
+
+    Args:
+        store_path: the path of the store.
+        copies: the recorded ones.
+        remove: remove those whose owner is dead, and return the others.
+    """
+    found: dict[str, Copy] = {}
+    for path in dict.fromkeys([store_path, *(copy.path for copy in copies)]):
+        if not is_file(path):
+            continue
+        target = Path(path).absolute()
+        for partial in remove_dead_partials(target) if remove else partials_of(target):
+            with contextlib.suppress(OSError):  # it may just have been finished
+                found[os.fspath(partial)] = Copy(PARTIAL, os.fspath(partial), partial.stat().st_mtime)
+    return list(found.values())
+
+
 def record_copies(store: Store, namespace_id: int, copies: Iterable[Copy]) -> None:
     """Record copies inside the caller's transaction of the namespace; those that are recorded already are skipped."""
     known = set(read_copies(store, namespace_id))
@@ -52,7 +80,11 @@ def record_copies(store: Store, namespace_id: int, copies: Iterable[Copy]) -> No
     store.execute("UPDATE namespace SET copies = copies + ? WHERE id = ?", (len(new), namespace_id))
     last = store.execute("SELECT copies FROM namespace WHERE id = ?", (namespace_id,)).fetchone()[0]
     first = last - len(new) + 1
-    store.insert("copy", [(namespace_id, first + n, *astuple(copy)) for n, copy in enumerate(new)])
+    store.insert("copy", [(namespace_id, first + n, *astuple(copy), _checksum(copy)) for n, copy in enumerate(new)])
+
+
+def _checksum(copy: Copy) -> bytes:
+    return row_checksum("copy", *astuple(copy))
 
 
 def record_copy_in_file(file: StoreFile, path: str) -> None:
@@ -61,13 +93,14 @@ def record_copy_in_file(file: StoreFile, path: str) -> None:
         if file.schema() < SCHEMA_VERSION:
             return  # older schemas may have no table of copies
         execute = file.connection.execute
+        copy = Copy("backup", path, time.time())
         execute("BEGIN IMMEDIATE")
         try:
             execute("UPDATE namespace SET copies = copies + 1")
             execute(
-                "INSERT INTO copy (namespace_id, seq, kind, path, created_at) "
-                "SELECT id, copies, 'backup', ?, ? FROM namespace",
-                (path, time.time()),
+                "INSERT INTO copy (namespace_id, seq, kind, path, created_at, checksum) "
+                "SELECT id, copies, ?, ?, ?, ? FROM namespace",
+                (*astuple(copy), _checksum(copy)),
             )
             execute("COMMIT")
         except BaseException:

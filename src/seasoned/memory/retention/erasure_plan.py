@@ -7,8 +7,9 @@ from typing import NamedTuple
 
 from seasoned.errors import NotFoundError, excerpt
 from seasoned.memory.reading.reader import Reader
+from seasoned.memory.retention.compaction_mark import is_compaction_due
 from seasoned.memory.retention.copies import Copy, read_copies
-from seasoned.memory.stores.base import Store
+from seasoned.memory.stores.base import Rewriting, Store
 from seasoned.memory.stores.sqlite_schema import STEP_BITS
 from seasoned.memory.values.corruption import decode
 from seasoned.memory.values.derived_ids import feedback_of_answer, feedback_of_event
@@ -24,7 +25,8 @@ class Erasure:
 
     `episodes`: about the subject, or created by its feedback, or by feedback on either. `feedback` and `notes` count
     those by the subject and those on these episodes. `quarantines`: ids of those that named it. `copies`: recorded
-    exports and backups, which may still hold it.
+    exports and backups, and unfinished ones, which may still hold it. `rewriting`: what became of the erased bytes;
+    None for a plan. An erasure that ends what a killed one left erases no records, and rewrites the store.
     """
 
     subject: str
@@ -36,6 +38,7 @@ class Erasure:
     done: bool
     ordinals: tuple[int, ...] = field(repr=False, default=())
     notes: int = 0
+    rewriting: Rewriting | None = None
 
 
 class _Episode(NamedTuple):
@@ -77,7 +80,7 @@ def plan_erasure(store: Store, namespace_id: int, subject: str, *, derived_only:
         derived_only: leave out pending episodes.
 
     Raises:
-        NotFoundError: nothing is stored about the subject.
+        NotFoundError: nothing is stored about the subject, and no earlier erasure waits for its compaction.
     """
     which = "ordinal >= 0" if derived_only else "TRUE"
     rows = store.execute(
@@ -107,7 +110,7 @@ def plan_erasure(store: Store, namespace_id: int, subject: str, *, derived_only:
         or quarantine.selection.episode in ids
         or quarantine.selection.task in own_tasks
     ]
-    if not (episodes or n_feedback or n_notes or quarantines):
+    if not (episodes or n_feedback or n_notes or quarantines or is_compaction_due(store, namespace_id)):
         raise NotFoundError(
             f"subject {excerpt(subject)}", "nothing is stored about it in this namespace", "Check the spelling."
         )

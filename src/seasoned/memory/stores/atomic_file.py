@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import contextlib
 import errno
-import itertools
 import os
 import sqlite3
 from collections.abc import Iterator
@@ -20,6 +19,7 @@ from seasoned.errors import (
     StoreFullError,
     excerpt,
 )
+from seasoned.memory.stores.partial_folder import partial_folder
 from seasoned.memory.stores.sqlite import check_ours
 
 __all__ = ["StoreFile", "check_path", "whole_file"]
@@ -81,7 +81,8 @@ def whole_file(target: str | os.PathLike[str], *, overwrite: bool = False, mode:
 
     A store that is overwritten keeps its file: its content is replaced in one transaction, so that neither a crash nor
     its log can mix old and new; while anybody has it open, it is refused. Anything else is replaced by a rename. The
-    partial file is called `.NAME.PID.partial`; one that a killed process left is ignored.
+    new file is made in a folder that no other user can read (`partial_folder`). One that a killed process left is
+    removed by the next copy to the same target, and by an erasure in a memory that recorded the target.
 
     Args:
         target: where it appears.
@@ -97,18 +98,15 @@ def whole_file(target: str | os.PathLike[str], *, overwrite: bool = False, mode:
     check_path(target)
     place = Path(target)
     _check_target(place, overwrite)
-    with _os_errors(place):
-        partial = _begin(place, mode)
-    try:
+    with contextlib.ExitStack() as open_:
+        with _os_errors(place):
+            partial = open_.enter_context(partial_folder(place)) / place.name
+            os.close(os.open(partial, os.O_CREAT | os.O_EXCL | os.O_WRONLY, mode))
         yield partial
         with _os_errors(place):
             _sync(partial)
             _publish(partial, place, overwrite)
             _sync(place.parent)
-    finally:
-        for suffix in ("", *_BESIDE):
-            with contextlib.suppress(OSError):
-                _beside(partial, suffix).unlink()
 
 
 def _beside(path: Path, suffix: str) -> Path:
@@ -129,19 +127,6 @@ def _check_target(target: Path, overwrite: bool) -> None:
                 "nothing is overwritten unasked",
                 "Name another file; `export`, `backup` and `restore` also take --overwrite.",
             )
-
-
-def _begin(target: Path, mode: int) -> Path:
-    """Make an empty file of our own, with a number in its name if a killed process left one."""
-    numbers = itertools.count(1)
-    partial = target.with_name(f".{target.name}.{os.getpid()}.partial")
-    while True:
-        try:
-            os.close(os.open(partial, os.O_CREAT | os.O_EXCL | os.O_WRONLY, mode))
-        except FileExistsError:
-            partial = target.with_name(f".{target.name}.{os.getpid()}-{next(numbers)}.partial")
-        else:
-            return partial
 
 
 @contextlib.contextmanager

@@ -18,6 +18,7 @@ __all__ = [
     "PendingBounds",
     "PendingEpisode",
     "PendingTable",
+    "Rewriting",
     "Store",
     "StoreKind",
     "TableKey",
@@ -79,6 +80,19 @@ class Version(NamedTuple):
     mark: Hashable
     generation: int = 0
     pending: PendingBounds | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Rewriting:
+    """What a compaction did to the bytes of deleted rows.
+
+    Attributes:
+        rewritten: whether tables and indexes were rewritten, so that none of these bytes is left in them.
+        remains: where these bytes may still be, and the next step; None: nowhere in the store.
+    """
+
+    rewritten: bool
+    remains: str | None = None
 
 
 class PendingEpisode(NamedTuple):
@@ -292,8 +306,8 @@ class Store(Protocol):
         """Return the size of the store, where it can be known."""
         ...
 
-    def compact(self) -> None:
-        """Give free space back, and leave no trace of deleted rows where the database can do so."""
+    def compact(self) -> Rewriting:
+        """Give free space back, and leave no trace of deleted rows where the database can do so; say what was done."""
         ...
 
     def close(self) -> None:

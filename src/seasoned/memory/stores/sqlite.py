@@ -22,9 +22,10 @@ from seasoned.errors import (
     StoreError,
     excerpt,
 )
-from seasoned.memory.stores.base import InternedIds, MigrationReport, TableKey, Version
+from seasoned.memory.stores.base import InternedIds, MigrationReport, Rewriting, TableKey, Version
 from seasoned.memory.stores.sqlite_schema import APPLICATION_ID, COLUMNS, MIGRATIONS, SCHEMA_VERSION
 from seasoned.memory.values.content_hash import text_digest
+from seasoned.memory.values.row_checksum import row_checksum
 
 __all__ = ["SqliteStore", "check_ours"]
 
@@ -165,6 +166,7 @@ class SqliteStore(sqlite_connection.Connection):
                 "Run `seasoned memory migrate` on it, or open it once for writing.",
             )
         connection.create_function("text_digest", 1, text_digest, deterministic=True)
+        connection.create_function("row_checksum", -1, row_checksum, deterministic=True)
         connection.execute("BEGIN IMMEDIATE")
         try:
             # Another process may have migrated while this one waited for the lock.
@@ -320,7 +322,7 @@ class SqliteStore(sqlite_connection.Connection):
         row = self.execute("SELECT page_count * page_size FROM pragma_page_count, pragma_page_size").fetchone()
         return int(row[0])
 
-    def compact(self) -> None:
+    def compact(self) -> Rewriting:
         """Rewrite the file without free pages, and empty its log."""
         with self.lock, _store_errors(self.path):
             self.check_open()
@@ -336,6 +338,7 @@ class SqliteStore(sqlite_connection.Connection):
                         "End that process, then compact again.",
                     )
                 time.sleep(0.05)
+        return Rewriting(rewritten=True)
 
 
 def _log_bytes(file: Path) -> int:

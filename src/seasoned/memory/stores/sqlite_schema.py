@@ -8,7 +8,8 @@ Every table is keyed by namespace first. `ordinal` numbers a namespace's episode
 were removed; `visit` is `ordinal << 20 | step`, so that a larger visit is a more recent step. In `namespace`,
 `episodes` to `copies` are the last numbers of each kind, and `removed` counts the deleted rows of each; notes are
 counted alike (`notes`), when their episode has its number, but have none themselves; `revision`
-moves with every commit, `epoch` with every deletion or change of rows that a reader may have indexed.
+moves with every commit, `epoch` with every deletion or change of rows that a reader may have indexed. A `checksum`
+covers the raw values of a row that its `digest` does not (`row_checksum`).
 """
 
 from __future__ import annotations
@@ -234,7 +235,26 @@ CREATE INDEX note_by_episode ON note (namespace_id, episode_id);
 CREATE INDEX note_by_kind ON note (namespace_id, kind, created_at, id);
 """
 
-MIGRATIONS: tuple[str, ...] = (_FIRST, _SECOND, _THIRD)
+# `row_checksum` is a function that the store gives to SQLite. `compaction_due` is 1 from the commit of an erasure until
+# the store was rewritten.
+_FOURTH = """
+ALTER TABLE namespace ADD COLUMN feedback_limits TEXT NOT NULL DEFAULT '{}';
+ALTER TABLE namespace ADD COLUMN compaction_due INTEGER NOT NULL DEFAULT 0;
+ALTER TABLE namespace ADD COLUMN checksum BLOB NOT NULL DEFAULT x'';
+ALTER TABLE episode ADD COLUMN checksum BLOB NOT NULL DEFAULT x'';
+ALTER TABLE feedback ADD COLUMN checksum BLOB NOT NULL DEFAULT x'';
+ALTER TABLE note ADD COLUMN checksum BLOB NOT NULL DEFAULT x'';
+ALTER TABLE quarantine ADD COLUMN checksum BLOB NOT NULL DEFAULT x'';
+ALTER TABLE copy ADD COLUMN checksum BLOB NOT NULL DEFAULT x'';
+UPDATE namespace SET checksum = row_checksum('namespace', name, encoder, gamma, created_at, feedback_limits);
+UPDATE episode SET checksum = row_checksum('episode', digest, created_at);
+UPDATE feedback SET checksum = row_checksum('feedback', digest, revoked_at, superseded_by IS NOT NULL);
+UPDATE note SET checksum = row_checksum('note', digest, revoked_at);
+UPDATE quarantine SET checksum = row_checksum('quarantine', digest, lifted_at);
+UPDATE copy SET checksum = row_checksum('copy', kind, path, created_at);
+"""
+
+MIGRATIONS: tuple[str, ...] = (_FIRST, _SECOND, _THIRD, _FOURTH)
 """Migration i brings a store from schema version i to i + 1. Never edit one that was released; append."""
 
 SCHEMA_VERSION = len(MIGRATIONS)
@@ -272,6 +292,7 @@ COLUMNS: dict[str, tuple[str, ...]] = {
         "subject",
         "created_at",
         "digest",
+        "checksum",
     ),
     "step": (
         "namespace_id",
@@ -300,13 +321,14 @@ COLUMNS: dict[str, tuple[str, ...]] = {
         "digest",
         "live",
         "kind",
+        "checksum",
     ),
     "view": ("namespace_id", "id", "gamma", "decay"),
     "value": ("namespace_id", "view_id", "visit", "return_"),
     "evidence": ("namespace_id", "view_id", "set_id", "key_id", "count", "weight", "total", "squares", "ordinal"),
     "distribution": ("namespace_id", "view_id", "mean", "count"),
-    "quarantine": ("namespace_id", "seq", "id", "selection", "reason", "created_at", "lifted_at", "digest"),
-    "copy": ("namespace_id", "seq", "kind", "path", "created_at"),
+    "quarantine": ("namespace_id", "seq", "id", "selection", "reason", "created_at", "lifted_at", "digest", "checksum"),
+    "copy": ("namespace_id", "seq", "kind", "path", "created_at", "checksum"),
     "note": (
         "namespace_id",
         "id",
@@ -319,6 +341,7 @@ COLUMNS: dict[str, tuple[str, ...]] = {
         "created_at",
         "revoked_at",
         "digest",
+        "checksum",
     ),
 }
 """Each table's columns in the order in which rows are written; the same in every store."""

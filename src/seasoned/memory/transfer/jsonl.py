@@ -20,7 +20,13 @@ from seasoned.memory.values.content_hash import episode_from_record, episode_rec
 from seasoned.memory.values.corruption import damaged
 from seasoned.memory.values.events import Event
 from seasoned.memory.values.selection import Quarantine, Selection
-from seasoned.memory.writing.note_records import check_feedback_note, note_ids, note_record, read_notes
+from seasoned.memory.writing.note_records import (
+    check_feedback_note,
+    check_known_note,
+    note_ids,
+    note_record,
+    read_notes,
+)
 from seasoned.types import FEEDBACK_KINDS, Episode, Note, check_kind
 
 __all__ = ["FORMAT", "MAX_RECORD_CHARS", "ExportRecord", "export_lines", "line_errors", "parse_lines"]
@@ -255,6 +261,7 @@ def _note(record: dict[str, Any]) -> Note:
     note = Note(**{"step": None, "author": None, "revoked_at": None, **record})
     if note.kind in FEEDBACK_KINDS:
         check_feedback_note(note)
+    check_known_note(note)
     return note
 
 

@@ -36,7 +36,8 @@ from seasoned.memory.writing.episode_writer import TimedEpisode, Writer
 from seasoned.memory.writing.evidence_views import Deriver
 from seasoned.memory.writing.exclusions import active_selections
 from seasoned.memory.writing.feedback_events import FeedbackWriter
-from seasoned.memory.writing.note_records import NoteWriter, read_notes
+from seasoned.memory.writing.namespace_row import read_feedback_limits, write_feedback_limits
+from seasoned.memory.writing.note_records import NoteWriter, check_known_note, read_notes
 from seasoned.memory.writing.quarantine import QuarantineWriter
 from seasoned.memory.writing.typed_feedback import TypedFeedbackWriter
 from seasoned.protocols import StateEncoder
@@ -90,10 +91,10 @@ def merge(
     """Add to `target` the records that it lacks: episodes, feedback, quarantines, notes, namespace by namespace.
 
     Records of the target keep their order; new ones follow in the order of their source, with their times. A namespace
-    that the target lacks gets its source's encoder and gamma; a new target file appears when it is complete. Feedback
-    that is revoked or superseded in either store is so afterwards (`reconcile`), and so is a released quarantine.
-    Merging again changes nothing; merging two stores into each other gives both the same content. Records that the
-    target erased or pruned come back if a source still has them.
+    that the target lacks gets its source's encoder, gamma and limits of feedback; a new target file appears when it is
+    complete. Feedback that is revoked or superseded in either store is so afterwards (`reconcile`), and so is a
+    released quarantine. Merging again changes nothing; merging two stores into each other gives both the same content.
+    Records that the target erased or pruned come back if a source still has them.
 
     Everything is checked before anything is written. Each namespace is written in one transaction: after a crash it is
     as before or complete. On an SQLite target other writers wait meanwhile.
@@ -110,6 +111,7 @@ def merge(
         EncoderMismatchError: a namespace was encoded by different encoders.
         UnknownNameError: a namespace's encoder is not built in, and was not passed.
         EpisodeConflictError: an id has different contents; the message lists the first ten.
+        InputError: feedback of a source exceeds a limit of the target, or a note is not of its kind's form.
         StoreError: a store is busy, full, foreign or broken.
 
     Example:
@@ -145,13 +147,18 @@ def merge(
 
 
 def merge_stores(
-    path: str | os.PathLike[str], sources: Sequence[Store], namespace: str | None, encoder: StateEncoder | None
+    path: str | os.PathLike[str],
+    sources: Sequence[Store],
+    namespace: str | None,
+    encoder: StateEncoder | None,
+    *,
+    checked: bool = True,
 ) -> MergeResult:
-    """Merge open stores into the one at `path`; see `merge`."""
+    """Merge open stores into the one at `path`; see `merge`. A whole copy of a store is not `checked`."""
     with contextlib.closing(open_store(path, create=True, read_only=False)) as target:
         plans = _plans(target, sources, namespace, encoder)
         _check(plans, target)
-        done = [target.retrying(lambda plan=plan: _write(target, plan)) for plan in plans]  # type: ignore[misc]
+        done = [target.retrying(lambda plan=plan: _write(target, plan, checked=checked)) for plan in plans]  # type: ignore[misc]
         return MergeResult(target.path, tuple(done))
 
 
@@ -271,7 +278,7 @@ def _conflicts(name: str, stores: Sequence[tuple[Store, int]]) -> Iterator[str]:
 # ---------------------------------------------------------------------------------------------- writing
 
 
-def _write(target: Store, plan: _Plan) -> MergedNamespace:
+def _write(target: Store, plan: _Plan, *, checked: bool) -> MergedNamespace:
     """Write one namespace in one transaction."""
     with target.snapshot():
         known = list_entries(target).get(plan.name)
@@ -281,11 +288,15 @@ def _write(target: Store, plan: _Plan) -> MergedNamespace:
             raise StoreBusyError(
                 f"namespace {excerpt(plan.name)} of {target.path}", "another process made it just now", "Merge again."
             )
-        merger = NamespaceMerger(target, namespace_id, plan.encoder)
+        merger = NamespaceMerger(target, namespace_id, plan.encoder, checked=checked)
         done = MergedNamespace(plan.name, made=known is None)
         for source, source_id in plan.sources:
             with source.snapshot():
                 done = merger.add(source, source_id, done)
+        if known is None:
+            source, source_id = plan.sources[0]
+            with source.snapshot():
+                write_feedback_limits(target, namespace_id, read_feedback_limits(source, source_id))
         return done
 
 
@@ -293,13 +304,20 @@ def _write(target: Store, plan: _Plan) -> MergedNamespace:
 
 
 class NamespaceMerger:
-    """Adds records to one namespace of the target, inside its transaction and a snapshot of the source."""
+    """Adds records to one namespace of the target, inside its transaction and a snapshot of the source.
 
-    def __init__(self, target: Store, namespace_id: int, encoder: StateEncoder) -> None:
+    Args:
+        target, namespace_id: the namespace.
+        encoder: its encoder.
+        checked: refuse feedback beyond the limits, and unrevoked notes whose body is not of their kind.
+    """
+
+    def __init__(self, target: Store, namespace_id: int, encoder: StateEncoder, *, checked: bool = True) -> None:
+        self._checked = checked
         self._target = target
         self._ns = namespace_id
         self._writer = Writer(target, namespace_id, encoder)
-        self._feedback = FeedbackWriter(target, namespace_id)
+        self._feedback = FeedbackWriter(target, namespace_id, limited=checked)
         self._quarantines = QuarantineWriter(target, namespace_id)
         self._notes = NoteWriter(target, namespace_id)
 
@@ -353,12 +371,13 @@ class NamespaceMerger:
         excluded = active_selections(self._target, self._ns, of_events=True)
         self._target.update(
             "feedback",
-            ("revoked_at", "superseded_by", "live"),
+            ("revoked_at", "superseded_by", "checksum", "live"),
             ("namespace_id", "id"),
             [
                 (
                     event.revoked_at,
                     event.superseded_by,
+                    event.checksum(),
                     event.revoked_at is None
                     and not any(s.covers_event(event.source, event.created_at) for s in excluded),
                     self._ns,
@@ -387,20 +406,23 @@ class NamespaceMerger:
 
         Later feedback supersedes earlier feedback of the same target and kind, like its events.
         """
-        ended = [
-            (their.revoked_at, self._ns, id_)
+        ended = {
+            id_: their.revoked_at
             for id_, their in theirs.items()
             if id_ in ours
             and their.revoked_at is not None
             and ((our := ours[id_].revoked_at) is None or our > their.revoked_at)
-        ]
-        self._target.update("note", ("revoked_at",), ("namespace_id", "id"), ended)
+        }
+        self._notes.end(ended)
         missing = [id_ for id_ in theirs if id_ not in ours]
         for first in range(0, len(missing), _BATCH):
-            page = missing[first : first + _BATCH]
-            self._notes.add([already_redacted(note) for _, note in read_notes(source, source_id, ids=page)])
+            page = [note for _, note in read_notes(source, source_id, ids=missing[first : first + _BATCH])]
+            if self._checked:
+                for note in page:
+                    check_known_note(note)
+            self._notes.add([already_redacted(note) for note in page])
         typed_feedback = TypedFeedbackWriter(self._target, self._ns, self._writer)
-        moved = [*missing, *(id_ for _, _, id_ in ended)]
+        moved = [*missing, *ended]
         typed_feedback.exclude_answers(note for _, note in read_notes(self._target, self._ns, ids=moved))
         return len(missing), len(ended) + typed_feedback.supersede_rivals()
 
@@ -418,9 +440,5 @@ class NamespaceMerger:
         """Release a quarantine if either store released it, at the earlier time; return whether this changed it."""
         if theirs.lifted_at is None or (ours.lifted_at is not None and ours.lifted_at <= theirs.lifted_at):
             return False
-        self._quarantines.release(ours.id, at=theirs.lifted_at)
-        self._target.execute(
-            "UPDATE quarantine SET lifted_at = ? WHERE namespace_id = ? AND id = ?",
-            (theirs.lifted_at, self._ns, ours.id),
-        )
+        self._quarantines.release(ours.id, at=theirs.lifted_at, earlier=True)
         return True

@@ -7,6 +7,7 @@ from typing import Any
 
 from seasoned.memory.values.content_hash import digest
 from seasoned.memory.values.derived_ids import reweighted_at_us, reweighted_event_id
+from seasoned.memory.values.row_checksum import row_checksum
 
 __all__ = ["Event"]
 
@@ -49,6 +50,10 @@ class Event:
     def digest(self) -> bytes:
         """Return the hash of `record`."""
         return digest("feedback", self.record())
+
+    def checksum(self) -> bytes:
+        """Return the checksum of the event's row."""
+        return row_checksum("feedback", self.digest(), self.revoked_at, self.superseded_by is not None)
 
     @property
     def reweighted_at_us(self) -> int:

@@ -15,9 +15,11 @@ from seasoned.memory.stores.sqlite_schema import MAX_STEPS, STEP_BITS
 from seasoned.memory.values.content_hash import digest, episode_record
 from seasoned.memory.values.corruption import decode, decode_ints
 from seasoned.memory.values.redacted import RedactedEpisode
+from seasoned.memory.values.row_checksum import row_checksum
 from seasoned.memory.writing.evidence_views import Deriver, Evidences, Moves, PlacedSteps, View
 from seasoned.memory.writing.exclusions import PROVENANCE, Exclusions
 from seasoned.memory.writing.interning import Interner, StateKeys, removed_counts, update_last_visits
+from seasoned.memory.writing.namespace_row import update_namespace_checksum
 from seasoned.protocols import StateEncoder
 
 __all__ = ["TimedEpisode", "Writer"]
@@ -124,6 +126,7 @@ class Writer:
                     episode.subject,
                     created_at,
                     content,
+                    row_checksum("episode", content, created_at),
                 )
             )
             provenance = {name: getattr(episode, name) for name in PROVENANCE}
@@ -210,6 +213,7 @@ class Writer:
             "UPDATE namespace SET encoder = ?, tokens = 0, views = 0, removed = ? WHERE id = ?",
             (self._encoder.identity, canonical_json(dict(removed)), self._ns),
         )
+        update_namespace_checksum(self._store, self._ns)
         advance_epoch(self._store, self._ns)
         self._texts.load()
         rows = self._rows("SELECT id, text FROM state WHERE namespace_id = ? ORDER BY id")

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import math
 from collections import Counter, defaultdict
-from collections.abc import Collection, Iterable, Sequence
+from collections.abc import Callable, Collection, Iterable, Sequence
 from itertools import groupby
 from typing import Any, NamedTuple
 
@@ -17,10 +17,13 @@ from seasoned.memory.stores.base import Cursor, Store, TableKey
 from seasoned.memory.stores.sqlite_schema import STEP_BITS
 from seasoned.memory.values.corruption import damaged, decode, decode_columns
 
-__all__ = ["Deriver", "Evidences", "Group", "Moves", "PlacedSteps", "View", "histogram_bin", "summed"]
+__all__ = ["CheckSum", "Deriver", "Evidences", "Group", "Moves", "PlacedSteps", "View", "histogram_bin", "summed"]
 
 Group = tuple[int, int]
 """A distinct state and an action: set id and key id."""
+
+CheckSum = Callable[[int, float, float, float], None]
+"""Called with a step's visit, its reward, and the sums of its feedback before and after; raises for a wrong sum."""
 
 StoredSums = tuple[int, float, float, float, int]
 """A row of evidence: number of steps, weight, total, squares, and the episode ordinal to which decay is computed.
@@ -256,20 +259,26 @@ class Deriver:
             [mean for mean, count in after.items() if not count],
         )
 
-    def rederive(self, ordinals: Iterable[int]) -> None:
+    def rederive(self, ordinals: Iterable[int], check_sum: CheckSum | None = None) -> None:
         """Sum the feedback of these episodes' steps again, then their returns, then the evidence of these.
 
-        A step that is not `live` has no return; the caller has set `step.live`.
+        A step that is not `live` has no return; the caller has set `step.live`. `check_sum` may refuse a sum.
         """
         views = self.views()
         every = list(ordinals)
         changed: defaultdict[View, set[Group]] = defaultdict(set)
         for start in range(0, len(every), _QUERY_BATCH):
-            self._rederive(every[start : start + _QUERY_BATCH], views, changed)
+            self._rederive(every[start : start + _QUERY_BATCH], views, changed, check_sum)
         for view, groups in changed.items():
             self.resum(view, groups)
 
-    def _rederive(self, ordinals: Sequence[int], views: Sequence[View], changed: defaultdict[View, set[Group]]) -> None:
+    def _rederive(
+        self,
+        ordinals: Sequence[int],
+        views: Sequence[View],
+        changed: defaultdict[View, set[Group]],
+        check_sum: CheckSum | None,
+    ) -> None:
         bounds = [(ordinal << STEP_BITS, (ordinal + 1 << STEP_BITS) - 1) for ordinal in ordinals]
         queries = [
             self._query_derived(views, *ends) for ends in bounds
@@ -288,6 +297,10 @@ class Deriver:
             for visit, reward, weight in events:
                 amounts[visit].append(reward * weight)
             feedback = [math.fsum(amounts[row.visit]) for row in steps]
+            if check_sum is not None:
+                for new, row in zip(feedback, steps, strict=True):
+                    if new != row.feedback:
+                        check_sum(row.visit, row.reward, row.feedback, new)
             self._store.update(
                 "step",
                 ("feedback",),

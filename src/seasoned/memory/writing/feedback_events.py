@@ -8,13 +8,15 @@ from typing import NamedTuple
 
 from seasoned.errors import EpisodeConflictError, NotFoundError, StoreBusyError, excerpt
 from seasoned.memory.stores.base import Store
-from seasoned.memory.stores.sqlite_schema import STEP_BITS
+from seasoned.memory.stores.sqlite_schema import MAX_STEPS, STEP_BITS
 from seasoned.memory.values.corruption import decode, decode_first
 from seasoned.memory.values.derived_ids import original_event_id
 from seasoned.memory.values.events import Event
+from seasoned.memory.values.row_checksum import row_checksum
 from seasoned.memory.values.selection import Selection
 from seasoned.memory.writing.evidence_views import Deriver
 from seasoned.memory.writing.exclusions import active_selections
+from seasoned.memory.writing.namespace_row import read_feedback_limits
 
 __all__ = ["FeedbackWriter"]
 
@@ -41,6 +43,7 @@ class _NewEventRow(NamedTuple):
     digest: bytes
     live: bool
     kind: str | None
+    checksum: bytes
 
 
 class _EpisodeRow(NamedTuple):
@@ -54,11 +57,17 @@ class _EventTarget(NamedTuple):
     visit: int
     source: str
     author: str | None
+    digest: bytes
 
     @property
     def original(self) -> tuple[str, int, str, str | None]:
         """The id of the original event, with the visit, the source and the author."""
         return original_event_id(self.id), self.visit, self.source, self.author
+
+
+class _EventDigest(NamedTuple):
+    id: str
+    digest: bytes
 
 
 class _RevokedEvent(NamedTuple):
@@ -67,11 +76,17 @@ class _RevokedEvent(NamedTuple):
 
 
 class FeedbackWriter:
-    """Appends and revokes the feedback events of one namespace, and derives returns and evidence again."""
+    """Appends and revokes the feedback events of one namespace, and derives returns and evidence again.
 
-    def __init__(self, store: Store, namespace_id: int) -> None:
+    Args:
+        store, namespace_id: the namespace.
+        limited: refuse new events that exceed a limit of the namespace; a copy of a whole store takes all.
+    """
+
+    def __init__(self, store: Store, namespace_id: int, *, limited: bool = True) -> None:
         self._store = store
         self._ns = namespace_id
+        self._limited = limited
         self._derive = Deriver(store, namespace_id)
 
     def add(self, event: Event) -> bool:
@@ -83,16 +98,34 @@ class FeedbackWriter:
         return self.add_many([event]) == 1
 
     def add_many(self, events: Sequence[Event]) -> int:
-        """Append events in their order, derive once at the end, and return how many were new."""
-        visits = self._append(events)
-        self._derive.rederive(sorted({visit >> STEP_BITS for visit in visits}))
-        return len(visits)
+        """Append events in their order, derive once at the end, and return how many were new.
 
-    def _append(self, events: Sequence[Event]) -> list[int]:
-        """Insert the events that are not stored, and return their visits."""
+        Raises:
+            NotFoundError: an episode or a step is not there.
+            EpisodeConflictError: an id is stored with other content.
+            InputError: an event or a step's sum exceeds a limit; roll the transaction back.
+        """
         new = self._unknown(events)
         if not new:
-            return []
+            return 0
+        episodes = {visit >> STEP_BITS: event.episode_id for event, visit in new}
+        check_sum = None
+        if self._limited:
+            limits = read_feedback_limits(self._store, self._ns)
+            for event, _ in new:
+                if event.revoked_at is None:
+                    limits.check_weight(event.source, event.weight)
+
+            def check_sum(visit: int, reward: float, before: float, after: float) -> None:
+                place = f"step {visit & (MAX_STEPS - 1)} of episode {excerpt(episodes[visit >> STEP_BITS])}"
+                limits.check_step(place, reward, before, after)
+
+        self._append(new)
+        self._derive.rederive(sorted(episodes), check_sum)
+        return len(new)
+
+    def _append(self, new: Sequence[_PlacedEvent]) -> None:
+        """Insert new events."""
         selections = active_selections(self._store, self._ns, of_events=True)
         self._store.execute("UPDATE namespace SET events = events + ? WHERE id = ?", (len(new), self._ns))
         last: int = self._store.execute("SELECT events FROM namespace WHERE id = ?", (self._ns,)).fetchone()[0]
@@ -106,7 +139,6 @@ class FeedbackWriter:
             targets.add(target)
             rows.append(self._new_row(event, visit, seq, selections))
         self._store.insert("feedback", rows)
-        return [visit for _, visit in new]
 
     def _new_row(self, event: Event, visit: int, seq: int, selections: Sequence[Selection]) -> _NewEventRow:
         """Return a new event as a row, and supersede the earlier event of its source, author and kind on the step."""
@@ -114,10 +146,20 @@ class FeedbackWriter:
             event = replace(event, revoked_at=min(self._revocations(event, visit), default=None))
         if event.revoked_at is None:  # an event that is imported revoked supersedes no other
             same, who = _who(event.author, event.kind)
-            self._store.execute(
-                "UPDATE feedback INDEXED BY feedback_by_visit SET revoked_at = ?, superseded_by = ?, live = ? "
+            rows = self._store.execute(
+                "SELECT id, digest FROM feedback INDEXED BY feedback_by_visit "
                 f"WHERE namespace_id = ? AND visit = ? AND source = ? AND {same} AND revoked_at IS NULL",
-                (event.created_at, event.id, False, self._ns, visit, event.source, *who),
+                (self._ns, visit, event.source, *who),
+            ).fetchall()
+            ended = event.created_at, event.id, False
+            self._store.update(
+                "feedback",
+                ("revoked_at", "superseded_by", "live", "checksum"),
+                ("namespace_id", "id"),
+                [
+                    (*ended, row_checksum("feedback", old.digest, event.created_at, True), self._ns, old.id)
+                    for old in decode(self._store.path, rows, _EventDigest)
+                ],
             )
         live = event.revoked_at is None and not any(s.covers_event(event.source, event.created_at) for s in selections)
         return _NewEventRow(
@@ -135,6 +177,7 @@ class FeedbackWriter:
             event.digest(),
             live,
             event.kind,
+            event.checksum(),
         )
 
     def _unknown(self, events: Sequence[Event]) -> list[_PlacedEvent]:
@@ -185,7 +228,7 @@ class FeedbackWriter:
         """Revoke these events, derive once at the end, and return how many of the ids are stored."""
         path = self._store.path
         found = self._store.execute_in(
-            "SELECT id, visit, source, author FROM feedback INDEXED BY feedback_by_id "
+            "SELECT id, visit, source, author, digest FROM feedback INDEXED BY feedback_by_id "
             "WHERE namespace_id = ? AND id IN {values}",
             (self._ns,),
             event_ids,
@@ -193,7 +236,7 @@ class FeedbackWriter:
         events = decode(path, found, _EventTarget)
         originals = {event.original for event in events}
         found = self._store.execute_in(
-            "SELECT id, visit, source, author FROM feedback INDEXED BY feedback_by_visit "
+            "SELECT id, visit, source, author, digest FROM feedback INDEXED BY feedback_by_visit "
             "WHERE namespace_id = ? AND revoked_at IS NULL AND visit IN {values}",
             (self._ns,),
             sorted({event.visit for event in events}),
@@ -201,9 +244,9 @@ class FeedbackWriter:
         unrevoked = [event for event in decode(path, found, _EventTarget) if event.original in originals]
         self._store.update(
             "feedback",
-            ("revoked_at", "live"),
+            ("revoked_at", "live", "checksum"),
             ("namespace_id", "id"),
-            [(at, False, self._ns, event.id) for event in unrevoked],
+            [(at, False, row_checksum("feedback", event.digest, at, False), self._ns, event.id) for event in unrevoked],
         )
         self._derive.rederive(sorted({event.visit >> STEP_BITS for event in unrevoked}))
         return len(events)

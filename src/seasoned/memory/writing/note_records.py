@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import replace
 from typing import Any, NamedTuple
 
@@ -15,13 +15,16 @@ from seasoned.memory.values.content_hash import digest
 from seasoned.memory.values.corruption import decode, decoding
 from seasoned.memory.values.derived_ids import may_be_answer
 from seasoned.memory.values.redacted import RedactedNote
+from seasoned.memory.values.row_checksum import row_checksum
 from seasoned.memory.writing.exclusions import PROVENANCE, Exclusions
 from seasoned.types import Note, feedback_from_record, feedback_record
+from seasoned.types.notes import check_known_body
 
 __all__ = [
     "NewNoteRow",
     "NoteWriter",
     "check_feedback_note",
+    "check_known_note",
     "check_place",
     "note_digest",
     "note_ids",
@@ -48,6 +51,7 @@ class NewNoteRow(NamedTuple):
     created_at: float
     revoked_at: float | None
     digest: bytes
+    checksum: bytes
 
 
 class _NoteRow(NamedTuple):
@@ -61,6 +65,11 @@ class _NoteRow(NamedTuple):
     author: str | None
     created_at: float
     revoked_at: float | None
+
+
+class _NoteDigest(NamedTuple):
+    id: str
+    digest: bytes
 
 
 class _NoteEnd(NamedTuple):
@@ -97,6 +106,7 @@ def note_digest(note: Note) -> bytes:
 
 def note_row(namespace_id: int, note: RedactedNote) -> NewNoteRow:
     """Return a note as a row to insert."""
+    content = note_digest(note)
     return NewNoteRow(
         namespace_id,
         note.id,
@@ -108,7 +118,8 @@ def note_row(namespace_id: int, note: RedactedNote) -> NewNoteRow:
         note.author,
         note.created_at,
         note.revoked_at,
-        note_digest(note),
+        content,
+        row_checksum("note", content, note.revoked_at),
     )
 
 
@@ -171,6 +182,23 @@ def check_feedback_note(note: Note) -> None:
             "a note of feedback holds the feedback, its weight and the ids of its answers, in one form",
             "Export it again.",
         )
+
+
+def check_known_note(note: Note) -> None:
+    """Refuse an unrevoked note whose body is not of its kind's form: its readers would fail.
+
+    Raises:
+        InputError: it is one; the message names it.
+    """
+    if note.revoked_at is None:
+        try:
+            check_known_body(note.kind, note.body)
+        except InputError as error:
+            raise InputError(
+                f"note {excerpt(note.id)} of kind {note.kind!r}: {error.seen}",
+                error.rule,
+                "Correct it, or revoke it where it is stored (seasoned memory revoke).",
+            ) from error
 
 
 def without_excluded(store: Store, namespace_id: int, notes: Sequence[Note]) -> list[Note]:
@@ -271,9 +299,22 @@ class NoteWriter:
 
     def revoke(self, note_id: str, *, at: float) -> None:
         """Revoke a note; again is a no-op."""
-        self._store.execute(
-            "UPDATE note SET revoked_at = ? WHERE namespace_id = ? AND id = ? AND revoked_at IS NULL",
-            (at, self._ns, note_id),
+        self.end({note_id: at}, unrevoked=True)
+
+    def end(self, times: Mapping[str, float], *, unrevoked: bool = False) -> None:
+        """Set the times at which notes were revoked, by their ids; with `unrevoked`, only of those that are not yet."""
+        which = " AND revoked_at IS NULL" if unrevoked else ""
+        rows = self._store.execute_in(
+            f"SELECT id, digest FROM note WHERE namespace_id = ?{which} AND id IN {{values}}", (self._ns,), list(times)
+        )
+        self._store.update(
+            "note",
+            ("revoked_at", "checksum"),
+            ("namespace_id", "id"),
+            [
+                (times[row.id], row_checksum("note", row.digest, times[row.id]), self._ns, row.id)
+                for row in decode(self._store.path, rows, _NoteDigest)
+            ],
         )
 
 

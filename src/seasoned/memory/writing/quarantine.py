@@ -11,6 +11,7 @@ from seasoned.memory.stores.base import Store
 from seasoned.memory.stores.sqlite_schema import STEP_BITS
 from seasoned.memory.values.corruption import decode, decode_first, decoding
 from seasoned.memory.values.redacted import RedactedQuarantine
+from seasoned.memory.values.row_checksum import row_checksum
 from seasoned.memory.values.selection import Selection
 from seasoned.memory.writing.evidence_views import Deriver
 from seasoned.memory.writing.exclusions import PROVENANCE, Exclusions, answers_in_body, feedback_condition
@@ -46,6 +47,7 @@ class _EventRow(NamedTuple):
 class _StoredSelection(NamedTuple):
     selection: str
     lifted_at: float | None
+    digest: bytes
 
 
 class _FeedbackBody(NamedTuple):
@@ -86,6 +88,7 @@ class QuarantineWriter:
                     quarantine.created_at,
                     quarantine.lifted_at,
                     quarantine.digest(),
+                    row_checksum("quarantine", quarantine.digest(), quarantine.lifted_at),
                 )
             ],
         )
@@ -93,10 +96,13 @@ class QuarantineWriter:
             self._update(quarantine.selection)
         return True
 
-    def release(self, quarantine_id: str, *, at: float) -> None:
-        """Lift a quarantine: its episodes and events count again, unless another one selects them; again is a no-op."""
+    def release(self, quarantine_id: str, *, at: float, earlier: bool = False) -> None:
+        """Lift a quarantine: its episodes and events count again, unless another one selects them.
+
+        Again is a no-op; with `earlier`, it sets the time.
+        """
         found = self._rows(
-            "SELECT selection, lifted_at FROM quarantine WHERE namespace_id = ? AND id = ?", quarantine_id
+            "SELECT selection, lifted_at, digest FROM quarantine WHERE namespace_id = ? AND id = ?", quarantine_id
         )
         row = decode_first(self._store.path, found, _StoredSelection)
         if row is None:
@@ -105,10 +111,12 @@ class QuarantineWriter:
                 "it is not in this namespace",
                 "See: seasoned memory quarantines (in Python: memory.quarantines()).",
             )
-        if row.lifted_at is None:
+        if row.lifted_at is None or earlier:
             self._store.execute(
-                "UPDATE quarantine SET lifted_at = ? WHERE namespace_id = ? AND id = ?", (at, self._ns, quarantine_id)
+                "UPDATE quarantine SET lifted_at = ?, checksum = ? WHERE namespace_id = ? AND id = ?",
+                (at, row_checksum("quarantine", row.digest, at), self._ns, quarantine_id),
             )
+        if row.lifted_at is None:
             with decoding(self._store.path):
                 selection = Selection.from_text(row.selection)
             self._update(selection)

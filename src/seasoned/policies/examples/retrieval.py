@@ -6,6 +6,7 @@ import functools
 from collections.abc import Callable, Collection, Hashable, Mapping, Sequence
 
 from seasoned.checks import (
+    MAX_REWARD,
     check_flag,
     check_function,
     check_instance,
@@ -300,7 +301,7 @@ class Examples(Curation):
                     own.episode_id,
                     own.step,
                     own.task,
-                    tuple(Step(s.state, s.action, s.reward) for s in window),
+                    tuple(Step(s.state, s.action, _in_range(s.reward)) for s in window),
                     at,
                     one.moment.plan,
                     one.moment.reasoning,
@@ -315,6 +316,11 @@ class Examples(Curation):
                 )
             )
         return examples
+
+
+def _in_range(reward: float) -> float:
+    """Return a reward that a `Step` accepts: what remains after a revocation may add up to more."""
+    return max(-MAX_REWARD, min(MAX_REWARD, reward))
 
 
 def _between(window: list[Experience], at: int, ends: Collection[StepRef]) -> tuple[list[Experience], int]:

@@ -9,6 +9,7 @@ from seasoned.memory.stores.base import PendingEpisode, Store
 from seasoned.memory.stores.postgres.schema import FIRST_ARRIVAL
 from seasoned.memory.stores.postgres.watermark import Watermark
 from seasoned.memory.values.redacted import RedactedEpisode
+from seasoned.memory.values.row_checksum import row_checksum
 
 __all__ = ["INSERT", "PostgresPendingTable", "insert_values"]
 
@@ -16,8 +17,8 @@ __all__ = ["INSERT", "PostgresPendingTable", "insert_values"]
 # after a wait the row is read again.
 INSERT = (
     "INSERT INTO episode (namespace_id, ordinal, id, task, ending, steps, model, policy, arm, subject, created_at, "
-    f"digest, line) SELECT id, pg_current_xact_id()::text::bigint + ({FIRST_ARRIVAL}), "
-    "?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ? "
+    f"digest, line, checksum) SELECT id, pg_current_xact_id()::text::bigint + ({FIRST_ARRIVAL}), "
+    "?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ? "
     "FROM (SELECT id FROM namespace WHERE id = ? AND encoder = ? FOR KEY SHARE) AS held ON CONFLICT DO NOTHING"
 )
 _COLUMNS = "ordinal, id, created_at, digest, line"
@@ -41,6 +42,7 @@ def insert_values(
         created_at,
         digest,
         line,
+        row_checksum("episode", digest, created_at),
         namespace_id,
         encoder,
     )

@@ -1,9 +1,10 @@
 """The PostgreSQL schema, declared once: tables, policies, partitions and writing statements are made from it.
 
-Version 2 is the first PostgreSQL schema; from 3 on, `episode` holds pending episodes (see `pending_table`), and from 4
-on there are notes. Every key begins with the namespace, so that Citus or native partitions can spread the rows. The
-table `tenant` numbers the roles; the upper bits of a namespace's id are its tenant's number, so that each row shows its
-tenant. No content (text, bytes, real numbers) enters the planner's statistics, which roles share.
+Version 2 is the first PostgreSQL schema; from 3 on, `episode` holds pending episodes (see `pending_table`), from 4 on
+there are notes, and from 5 on checksums of rows and limits of feedback. Every key begins with the namespace, so that
+Citus or native partitions can spread the rows. The table `tenant` numbers the roles; the upper bits of a namespace's id
+are its tenant's number, so that each row shows its tenant. No content (text, bytes, real numbers) enters the planner's
+statistics, which roles share.
 """
 
 from __future__ import annotations
@@ -29,7 +30,7 @@ __all__ = [
 ]
 
 SCHEMA = "seasoned"
-POSTGRES_VERSION = 4
+POSTGRES_VERSION = 5
 KEY_LIMIT_BYTES = 1000
 """The longest text that may be a key, as UTF-8; PostgreSQL indexes hold about 2,700 bytes."""
 
@@ -165,7 +166,7 @@ _NOTE = TableSchema(
     "note",
     _columns(
         "note",
-        "integer text text integer text text text text real real blob",
+        "integer text text integer text text text text real real blob blob",
         step=_NULL,
         author=_NULL,
         revoked_at=_NULL,
@@ -184,7 +185,12 @@ TABLES: tuple[TableSchema, ...] = (
             Column("encoder", "text"),
             Column("gamma", "real"),
             Column("created_at", "real"),
-            *(Column(name, "integer", "NOT NULL DEFAULT 0") for name in (*COUNTERS, "notes", "revision", "epoch")),
+            *(
+                Column(name, "integer", "NOT NULL DEFAULT 0")
+                for name in (*COUNTERS, "notes", "revision", "epoch", "compaction_due")
+            ),
+            Column("feedback_limits", "text", "NOT NULL DEFAULT '{}'"),
+            Column("checksum", "blob"),
             Column("removed", "text", "NOT NULL DEFAULT '{}'"),
             Column("tenant", "text", "NOT NULL DEFAULT current_user"),
         ),
@@ -223,7 +229,7 @@ TABLES: tuple[TableSchema, ...] = (
         (
             *_columns(
                 "episode",
-                "integer integer text text text integer integer text text text text real blob",
+                "integer integer text text text integer integer text text text text real blob blob",
                 ending=_ENDING,
                 final_state_id=_NULL,
                 model=_NULL,
@@ -256,7 +262,7 @@ TABLES: tuple[TableSchema, ...] = (
         (
             *_columns(
                 "feedback",
-                "integer integer text integer real real text text real real text blob truth text",
+                "integer integer text integer real real text text real real text blob truth text blob",
                 author=_NULL,
                 revoked_at=_NULL,
                 superseded_by=_NULL,
@@ -289,13 +295,13 @@ TABLES: tuple[TableSchema, ...] = (
     ),
     TableSchema(
         "quarantine",
-        _columns("quarantine", "integer integer text text text real real blob", lifted_at=_NULL),
+        _columns("quarantine", "integer integer text text text real real blob blob", lifted_at=_NULL),
         ("namespace_id", "seq"),
         (("namespace_id", "id"),),
     ),
     TableSchema(
         "copy",
-        _columns("copy", "integer integer text text real", kind="NOT NULL CHECK (kind IN ('export', 'backup'))"),
+        _columns("copy", "integer integer text text real blob", kind="NOT NULL CHECK (kind IN ('export', 'backup'))"),
         ("namespace_id", "seq"),
     ),
     _NOTE,
@@ -316,6 +322,58 @@ def _granted(privilege: str) -> str:
     )
 
 
+def _float_bytes(value: str) -> str:
+    return f"coalesce('\\x01'::bytea || float8send({value}), '\\x00'::bytea)"
+
+
+def _digest_bytes(value: str) -> str:
+    return f"'\\x02'::bytea || int4send(octet_length({value})) || {value}"
+
+
+def _text_bytes(value: str) -> str:
+    """Return the bytes of a text as `row_checksum` hashes them; `wire.escape` is undone, in hexadecimal digits."""
+    digits = f"encode(convert_to({value}, 'UTF8'), 'hex')"
+    for old, new in (("ee8080ee8080", "zz"), ("ee808030", "00"), ("zz", "ee8080")):
+        digits = f"replace({digits}, '{old}', '{new}')"
+    return _digest_bytes(f"decode({digits}, 'hex')")
+
+
+_SUPERSEDED = "(superseded_by IS NOT NULL)::int::float8"
+_CHECKSUMS = {
+    "namespace": [
+        *map(_text_bytes, ("name", "encoder")),
+        *map(_float_bytes, ("gamma", "created_at")),
+        _text_bytes("feedback_limits"),
+    ],
+    "episode": [_digest_bytes("digest"), _float_bytes("created_at")],
+    "feedback": [_digest_bytes("digest"), _float_bytes("revoked_at"), _float_bytes(_SUPERSEDED)],
+    "note": [_digest_bytes("digest"), _float_bytes("revoked_at")],
+    "quarantine": [_digest_bytes("digest"), _float_bytes("lifted_at")],
+    "copy": [_text_bytes("kind"), _text_bytes("path"), _float_bytes("created_at")],
+}
+"""The bytes of each table's rows that `seasoned.memory.values.row_checksum` hashes, in SQL."""
+
+
+def _add_checksums() -> list[str]:
+    """Return the statements that add the column `checksum`, and fill it in the rows of all tenants.
+
+    A table that an earlier step made just now has it already.
+    """
+    made: list[str] = []
+    for table, parts in _CHECKSUMS.items():
+        name = f"{SCHEMA}.{table}"
+        hashed = " || ".join([f"convert_to('seasoned:{table}:row:v1' || chr(10), 'UTF8')", *parts])
+        made += [
+            f"ALTER TABLE {name} ADD COLUMN IF NOT EXISTS checksum bytea NOT NULL DEFAULT ''",
+            f"ALTER TABLE {name} ALTER COLUMN checksum DROP DEFAULT",
+            f"ALTER TABLE {name} ALTER COLUMN checksum SET STATISTICS 0",
+            f"ALTER TABLE {name} NO FORCE ROW LEVEL SECURITY",
+            f"UPDATE {name} SET checksum = substring(sha256({hashed}) FROM 1 FOR 16)",
+            f"ALTER TABLE {name} FORCE ROW LEVEL SECURITY",
+        ]
+    return made
+
+
 MIGRATIONS: dict[int, tuple[str, ...]] = {
     2: (
         f"ALTER TABLE {SCHEMA}.episode ADD COLUMN {_LINE.ddl()}",
@@ -330,6 +388,16 @@ MIGRATIONS: dict[int, tuple[str, ...]] = {
         *_made(_NOTE),
         _granted(f"SELECT, INSERT, UPDATE, DELETE ON {SCHEMA}.note"),
         _granted(f"INSERT (notes), UPDATE (notes) ON {SCHEMA}.namespace"),
+    ),
+    4: (
+        f"ALTER TABLE {SCHEMA}.namespace ADD COLUMN feedback_limits {_TEXT} NOT NULL DEFAULT '{{}}'",
+        f"ALTER TABLE {SCHEMA}.namespace ALTER COLUMN feedback_limits SET STATISTICS 0",
+        f"ALTER TABLE {SCHEMA}.namespace ADD COLUMN compaction_due bigint NOT NULL DEFAULT 0",
+        *_add_checksums(),
+        *(
+            _granted(f"INSERT ({column}), UPDATE ({column}) ON {SCHEMA}.namespace")
+            for column in ("feedback_limits", "compaction_due", "checksum")
+        ),
     ),
 }
 """Statements that bring a schema from version i to i + 1; a new one is made from `TABLES`, at the latest version.

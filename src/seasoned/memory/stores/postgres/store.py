@@ -10,7 +10,15 @@ from collections.abc import Iterator, Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
 from seasoned.errors import InputError, ReadOnlyStoreError, StoreError, excerpt
-from seasoned.memory.stores.base import Cursor, InternedIds, MigrationReport, PendingBounds, TableKey, Version
+from seasoned.memory.stores.base import (
+    Cursor,
+    InternedIds,
+    MigrationReport,
+    PendingBounds,
+    Rewriting,
+    TableKey,
+    Version,
+)
 from seasoned.memory.stores.postgres.connection import RETRY_S, PostgresConnection
 from seasoned.memory.stores.postgres.pending_table import PostgresPendingTable
 from seasoned.memory.stores.postgres.schema import KEY_LIMIT_BYTES, POSTGRES_VERSION, TABLES, Column
@@ -388,7 +396,7 @@ class PostgresStore(PostgresConnection):
 
         return find_problems(self._connection())
 
-    def compact(self) -> None:
+    def compact(self) -> Rewriting:
         """Let PostgreSQL give free space back: `VACUUM FULL` as the tables' owner, `VACUUM` where that is refused."""
         with self.lock, self._errors():
             if self.read_only:
@@ -401,6 +409,17 @@ class PostgresStore(PostgresConnection):
             how = "VACUUM (FULL, ANALYZE)" if owned and owned[0] else "VACUUM"
             for name in _TABLES:
                 connection.execute(f"{how} {name}")
+        if owned and owned[0]:
+            return Rewriting(
+                rewritten=True,
+                remains="PostgreSQL's write-ahead log and its archives hold deleted rows until they are recycled. "
+                "Remove old archives, and backups of the server.",
+            )
+        return Rewriting(
+            rewritten=False,
+            remains="PostgreSQL does not let this role rewrite the tables, so the deleted rows are still in them. "
+            "Run `seasoned memory compact` as the tables' owner.",
+        )
 
     def size_bytes(self) -> int | None:
         """Return the size of the tables with their indexes, of all tenants together."""

@@ -1,0 +1,31 @@
+"""The row of a namespace: its limits of feedback, and its checksum. Inside a transaction of the caller."""
+
+from __future__ import annotations
+
+from seasoned.memory.stores.base import Store
+from seasoned.memory.values.corruption import decode_texts, decoding
+from seasoned.memory.values.feedback_limits import FeedbackLimits
+from seasoned.memory.values.row_checksum import row_checksum
+
+__all__ = ["read_feedback_limits", "update_namespace_checksum", "write_feedback_limits"]
+
+
+def read_feedback_limits(store: Store, namespace_id: int) -> FeedbackLimits:
+    """Return the limits of feedback in a namespace."""
+    rows = store.execute("SELECT feedback_limits FROM namespace WHERE id = ?", (namespace_id,)).fetchall()
+    with decoding(store.path):
+        return FeedbackLimits.from_text(decode_texts(store.path, "feedback_limits", rows)[0])
+
+
+def write_feedback_limits(store: Store, namespace_id: int, limits: FeedbackLimits) -> None:
+    """Set the limits of feedback in a namespace."""
+    store.execute("UPDATE namespace SET feedback_limits = ? WHERE id = ?", (limits.text(), namespace_id))
+    update_namespace_checksum(store, namespace_id)
+
+
+def update_namespace_checksum(store: Store, namespace_id: int) -> None:
+    """Compute the checksum of a namespace's settings again; call it after each change of one."""
+    row = store.execute(
+        "SELECT name, encoder, gamma, created_at, feedback_limits FROM namespace WHERE id = ?", (namespace_id,)
+    ).fetchone()
+    store.execute("UPDATE namespace SET checksum = ? WHERE id = ?", (row_checksum("namespace", *row), namespace_id))
