@@ -101,7 +101,6 @@ class Retriever:
         self._cursor = CommitCursor(self.follower)
         self._index = JaccardIndex()
         self._rarity = RarityIndex()
-        self._text_of: dict[int, str] = {}
         self._token_of: dict[str, int] = {}
         self._last_token = self._last_visit = -1
         self._views: dict[tuple[float, float], int] = {}
@@ -170,7 +169,6 @@ class Retriever:
         if self._overlay.revision != self._overlay_revision:
             self._moments.clear()
             self._rarity.clear()
-            self._text_of.clear()
             self._overlay_revision = self._overlay.revision
 
     def _follow(self, change: Change) -> None:
@@ -179,7 +177,6 @@ class Retriever:
         if change is Change.RESET:
             self._index.clear()
             self._rarity.clear()
-            self._text_of.clear()
             self._token_of.clear()
             self._last_token = self._last_visit = -1
         tokens = self._reader.tokens_after(self._last_token)
@@ -425,7 +422,9 @@ class Retriever:
             answers = {visit for visit, effect in chosen.effects.items() if effect.is_answer}
             n_shown = Counter(key_id for visit, key_id in shown.items() if visit not in answers)
             choices = [choice for choice in chosen.choices if shown.keys().isdisjoint(choice.visits)]
-            texts = self._action_texts(summed.keys)
+            texts = self._merged.action_texts(summed.keys)
+            if len(texts) < len(summed.keys):
+                raise damaged(self._store.path, f"{len(summed.keys) - len(texts)} actions without a text")
             neighbors = tuple(
                 Neighbor(found.experiences[visit.visit][0], visit.similarity)
                 for visit in found.visits[:MAX_LISTED_NEIGHBORS]
@@ -502,14 +501,6 @@ class Retriever:
         if max((row.ordinal for row in rows), default=now) > now:
             raise damaged(self._store.path, f"evidence of an episode after the last, {now}")
         return _Gathered(sets, rows, squared_weights, n_unlogged, visits, experiences)
-
-    def _action_texts(self, key_ids: Sequence[int]) -> Mapping[int, str]:
-        """Return the first spelling of each action; it is read once, since commits that only add rows keep it."""
-        if unread := [key_id for key_id in key_ids if key_id not in self._text_of]:
-            self._text_of |= self._merged.action_texts(unread)
-            if missing := sum(key_id not in self._text_of for key_id in unread):
-                raise damaged(self._store.path, f"{missing} actions without a text")
-        return self._text_of
 
     def _shown(self, query: EvidenceQuery, found: _Gathered, task_filter: TaskFilter) -> dict[int, int]:
         """Return the keys of the actions of the displayed steps that are among the neighbours, by visit."""
