@@ -97,6 +97,25 @@ def test_bodies_and_answers_are_converted_outside_of_the_event_loop(tmp_path):
     assert seen.isdisjoint({"decoder.py", "encoder.py", "__init__.py"})
 
 
+def test_large_bodies_are_worked_on_one_at_a_time(tmp_path):
+    """Threads that parse hold Python's lock in turn, and the event loop would wait for all of them."""
+
+    async def play():
+        async with client_of(make_app(tmp_path / "a.db", create=True)) as client:
+            held = HeldExecutor(8)
+            asyncio.get_running_loop().set_default_executor(held)
+            large = {"task": "t", "steps": [{"state": "x" * 300_000, "action": "a"}]}
+            posted = [asyncio.create_task(client.post("/v1/episodes", json=large)) for _ in range(3)]
+            await until(lambda: held.n_submitted)
+            small = asyncio.create_task(client.post("/v1/search", json={"state": MAIL}))
+            await until(lambda: held.n_submitted > 1)
+            assert held.n_submitted == 2  # one large body, and the small one that came after the others
+            held.released.set()
+            return [one.status_code for one in await asyncio.gather(small, *posted)]
+
+    assert asyncio.run(play()) == [200, 201, 201, 201]
+
+
 @pytest.mark.parametrize(
     "body",
     [

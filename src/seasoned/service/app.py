@@ -31,6 +31,10 @@ MAX_ANSWER_BYTES = 16 * 1024 * 1024
 MAX_RUNNING = 64
 """Requests at a time; the health check and the page's files are not counted."""
 
+_LARGE_BODY_BYTES = 256 * 1024
+"""Larger bodies are worked on one at a time: the parser holds Python's lock, and threads in turn would starve the event
+loop."""
+
 TIMEOUT_S = 35.0
 """Seconds per request; longer than the store waits for a lock, so that the store reports that it is busy."""
 
@@ -120,10 +124,11 @@ def make_app(
         body_timeout_s=_BODY_TIMEOUT_S,
         open_paths=(*_PAGE, "/healthz", "/openapi.json"),
     )
+    large_bodies = asyncio.Semaphore(1)
     for route in ROUTES:
         app.add_api_route(
             route.path,
-            _endpoint(fastapi, route, pool, timeout_s, max_answer_bytes),
+            _endpoint(fastapi, route, pool, large_bodies, timeout_s, max_answer_bytes),
             methods=[route.method],
             name=route.handler.__name__,
             summary=route.summary,
@@ -153,7 +158,14 @@ def _describe_token(app: FastAPI) -> None:
     app.openapi = described  # type: ignore[method-assign]
 
 
-def _endpoint(fastapi: Any, route: Route, pool: MemoryPool, timeout_s: float, max_answer_bytes: int) -> Any:
+def _endpoint(
+    fastapi: Any,
+    route: Route,
+    pool: MemoryPool,
+    large_bodies: asyncio.Semaphore,
+    timeout_s: float,
+    max_answer_bytes: int,
+) -> Any:
     """Return the coroutine that FastAPI calls.
 
     The body is parsed, the handler runs and the answer is encoded in a thread, so that the event loop stays free.
@@ -176,7 +188,8 @@ def _endpoint(fastapi: Any, route: Route, pool: MemoryPool, timeout_s: float, ma
             if route.immediate:
                 answer = work(request, body)
             else:
-                async with asyncio.timeout(timeout_s):
+                turn = large_bodies if len(body) > _LARGE_BODY_BYTES else contextlib.nullcontext()
+                async with asyncio.timeout(timeout_s), turn:
                     answer = await asyncio.to_thread(work, request, body)
         except Exception as error:
             refusal = _error(route, error, timeout_s)
