@@ -8,8 +8,9 @@ kernel (the extra `fast`) and once with NumPy alone:
 
 - opening: the store is opened and one decision made, after a warm-up on a small memory in RAM.
 - decisions: `JitRL.decide` of the preset `default` among 8 actions about new sentences. After each, the same
-  sentence goes to the preset of the means and to a brute-force scan: a sparse product of all stored vectors with the
-  query and the 64 best, by scipy where it is installed, else by NumPy. Ratios are taken sentence by sentence.
+  sentence goes to the preset of the means and to a brute-force scan: a sparse product of all stored vectors (of whole
+  words, without subwords) with the query and the 64 best, by scipy where it is installed, else by NumPy. Ratios are
+  taken sentence by sentence.
 - rounds: decide and learn in a memory in RAM that holds 10,000 rounds; then the means in theirs, and Vowpal Wabbit's
   SquareCB where it is installed.
 - candidates: decisions among 1,000 actions at 10,000 states where each was taken.

@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 from seasoned.core import jaccard
 from seasoned.errors import InputError
 from seasoned.states import NUMBERS, SubwordEncoder, TokenEncoder
-from seasoned.states.subwords import MAX_SPLIT_WORD
+from seasoned.states.subwords import MAX_SPLIT_FEATURE, MAX_SPLIT_WORD, subword_terms
 
 letters = st.text("abcé日本", min_size=1, max_size=9)
 
@@ -62,3 +62,15 @@ def test_a_bad_setting_is_refused(changed):
     assert next(iter(changed)) in caught.value.seen
     assert caught.value.rule
     assert caught.value.next_step
+
+
+@given(st.text("aé日_3-:?", min_size=1, max_size=12))
+def test_terms_of_a_feature_are_itself_and_the_features_of_the_subword_encoder(feature):
+    terms = subword_terms(feature)
+    assert set(terms) == {feature} | SubwordEncoder().features(feature)
+    assert len(set(terms)) == len(terms)
+
+
+@pytest.mark.parametrize("feature", ["go north", "no\t2", "x" * (MAX_SPLIT_WORD + 1), "->", "a-b" * MAX_SPLIT_FEATURE])
+def test_features_that_are_no_run_of_words_have_no_other_term(feature):
+    assert subword_terms(feature) == [feature]

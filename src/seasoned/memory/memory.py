@@ -241,9 +241,9 @@ class Memory:
         """Return the k stored steps whose states are most similar to `state`, best first; the search is exact.
 
         The similarity, in [0, 1], is at least `threshold`: the share of common features (`"jaccard"`), or the cosine of
-        feature sets in which a rare feature weighs more (`"rarity"`, by which the preset `default` compares states; see
-        `evidence`). The later of two equally similar steps comes first. Steps of aborted, running and excluded episodes
-        are not returned, nor are steps of `exclude_task`.
+        feature sets by their words and character 4-grams, of which rare ones weigh more (`"rarity"`, by which the
+        preset `default` compares states; see `evidence`). The later of two equally similar steps comes first. Steps of
+        aborted, running and excluded episodes are not returned, nor are steps of `exclude_task`.
 
         Of the k steps the first `start` are left out. The list ends soon after its states and actions have more than
         `max_chars` characters: the rest is a search from where it ended.
@@ -283,10 +283,11 @@ class Memory:
         With `propensity_floor`, a step's weight is multiplied by `1 / max(propensity, floor)`, and `weights` are
         effective numbers of steps; all steps at the states are summed again (see `seasoned.policies.JitRLSettings`).
 
-        With `similarity="rarity"` two states are compared by the cosine of their feature sets, in which rare features
-        weigh more (`seasoned.memory.index.rarity.RarityIndex`); states that share no feature are no neighbours.
-        `state_similarities` then compares the states with each other, and `recent` holds the mean and the spread of the
-        latest 256 returns: of `current_task`, if 16 or more of them are.
+        With `similarity="rarity"` two states are compared by the cosine of their feature sets, by the terms of the
+        features: words and character 4-grams (`seasoned.states.subwords.subword_terms`), or with a `SubwordEncoder` the
+        features themselves. Rare terms weigh more (`seasoned.memory.index.rarity.RarityIndex`). States that share no
+        term are no neighbours. `state_similarities` then compares the states with each other, and `recent` holds the
+        mean and the spread of the latest 256 returns: of `current_task`, if 16 or more of them are.
 
         With `compare_choices`, `choices` holds the choices of people and judges at the states, each as one observation.
         Counts, sums and moments of returns are then those of a memory in which nobody had chosen: answers that are

@@ -94,8 +94,8 @@ class JitRLSettings:
             their visits. None: no such weight.
         exclude_same_task: the leave-one-task-out guard: ignore the steps stored under the task being played. How rare a
             feature is still counts over the states of all tasks.
-        similarity: of states: `jaccard`, the share of common features; `rarity`, the cosine of feature sets in which a
-            rare feature weighs more.
+        similarity: of states: `jaccard`, the share of common features; `rarity`, the cosine of feature sets by their
+            words and character 4-grams, of which rare ones weigh more.
         estimation: of values: `means`, by `seasoned.core.AdvantageEstimator`, or `process`, a Gaussian process over the
             similar states (`seasoned.core.ProcessEstimator`), with the mean and the spread of the latest returns, and
             its default shares of level and noise. It needs `similarity="rarity"`, and refuses every setting that is of

@@ -13,9 +13,11 @@ from seasoned.errors import InputError, excerpt
 from seasoned.states.masks import Mask, apply_masks
 from seasoned.states.tokens import MAX_NGRAM, check_state
 
-__all__ = ["MAX_SPLIT_WORD", "SubwordEncoder"]
+__all__ = ["MAX_SPLIT_FEATURE", "MAX_SPLIT_WORD", "SubwordEncoder", "subword_terms"]
 
 MAX_SPLIT_WORD = 64
+MAX_SPLIT_FEATURE = 256
+_NGRAM = 4
 _WORDS = re.compile(r"\w+")
 
 
@@ -44,19 +46,19 @@ class SubwordEncoder:
         ['#<now', '#<ref', '#efun', '#fund', '#now>', '#refu', '#und>', 'now', 'refund']
     """
 
-    n: int = 4
+    n: int = _NGRAM
     masks: Iterable[Mask] = ()
     identity: str = field(init=False, repr=False, compare=False)
     """`subwords/v1`, then every setting that is not the default, as canonical JSON."""
 
     def __post_init__(self) -> None:
-        check_whole("n", self.n, 2, MAX_NGRAM, next_step="The default is 4.")
+        check_whole("n", self.n, 2, MAX_NGRAM, next_step=f"The default is {_NGRAM}.")
         if isinstance(self.masks, Mask | str) or not isinstance(self.masks, Iterable):
             raise InputError(f"masks = {excerpt(self.masks)}", "masks must be a list of Mask", "Pass [NUMBERS].")
         masks = check_items("masks", tuple(self.masks), Mask, next_step="Build each with Mask(...).")
         object.__setattr__(self, "masks", masks)
         settings: dict[str, Any] = {}
-        if self.n != 4:
+        if self.n != _NGRAM:
             settings["n"] = self.n
         if masks:
             settings["masks"] = [[mask.name, mask.pattern, mask.replacement] for mask in masks]
@@ -72,7 +74,33 @@ class SubwordEncoder:
         words = set(_WORDS.findall(apply_masks(state, self.masks).lower()))
         features = set(words)
         for word in words:
-            if len(word) <= MAX_SPLIT_WORD:
-                marked = f"<{word}>"
-                features.update("#" + marked[start : start + self.n] for start in range(len(marked) - self.n + 1))
+            features.update(_ngrams(word, self.n))
         return frozenset(features)
+
+
+def subword_terms(feature: str) -> list[str]:
+    """Return a feature, its words and the 4-grams of these, each once: the terms by which features are alike.
+
+    The feature itself is among them, so that "3-4" and "4-3" differ. A feature with a blank in it is an n-gram of runs
+    or a numbered occurrence, and has no other term, nor has one of more than 256 characters, which is most likely data.
+
+    Example:
+        >>> subword_terms("refund?")
+        ['refund?', 'refund', '#<ref', '#refu', '#efun', '#fund', '#und>']
+        >>> subword_terms("->"), subword_terms("go north")
+        (['->'], ['go north'])
+    """
+    if feature.isalnum():
+        return list(dict.fromkeys([feature, *_ngrams(feature, _NGRAM)]))
+    if len(feature) > MAX_SPLIT_FEATURE or len(feature.split()) != 1:
+        return [feature]
+    words = _WORDS.findall(feature)
+    return list(dict.fromkeys([feature, *words, *(gram for word in words for gram in _ngrams(word, _NGRAM))]))
+
+
+def _ngrams(word: str, n: int) -> list[str]:
+    """Return the n-grams of a word between `<` and `>`, marked by `#`."""
+    if len(word) > MAX_SPLIT_WORD:
+        return []
+    marked = f"<{word}>"
+    return ["#" + marked[start : start + n] for start in range(len(marked) - n + 1)]

@@ -109,8 +109,8 @@ class EvidenceQuery:
         backup: values come from the graph of all stored steps instead of from the returns; needs gamma < 1.
         propensity_floor: a step weighs `1 / max(propensity, floor)` as well; in [1e-6, 1], with `unit="states"`.
         shown_steps: (episode id, step) of the steps displayed in the prompt, at most 10,000.
-        similarity: `"jaccard"`, the share of common features, or `"rarity"`, the cosine of feature sets in which a rare
-            feature weighs more (`Memory.evidence`); the latter with `unit="states"`.
+        similarity: `"jaccard"`, the share of common features, or `"rarity"`, the cosine of feature sets by their words
+            and character 4-grams, of which rare ones weigh more (`Memory.evidence`); the latter with `unit="states"`.
         current_task: the task being played: `recent` returns are those of its steps, if it has enough.
         compare_choices: the evidence holds choices as such instead of as rewards of steps; with `unit="states"`, and
             neither `backup` nor `propensity_floor`.

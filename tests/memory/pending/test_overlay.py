@@ -23,7 +23,7 @@ from seasoned.errors import NotFoundError
 from seasoned.types import Backup, EvidenceQuery
 
 GAMMA, DECAY, BACKUP = 0.5, 0.9, Backup(4.0)
-WORDS = ["a", "b", "c", "a b", "b c", "a b c", "a c", "#", "#x", "d e f"]
+WORDS = ["a", "b", "c", "a b", "b c", "a b cards?", "a carding", "#", "#x", "d e card"]
 ACTIONS = ["go", "Go ", "stay", "jump high"]
 
 STEPS = st.builds(

@@ -6,11 +6,23 @@ import math
 from collections.abc import Sequence
 from typing import NamedTuple, Protocol
 
+import numpy as np
+
 from seasoned.core.arrays import Floats
-from seasoned.memory.index.blocks import Block, Bools, Ints, Lists
+from seasoned.memory.index.blocks import Block, Bools, Ints, Lists, ranges
 from seasoned.registry import Registry
 
-__all__ = ["FEW_CANDIDATES", "KERNELS", "SLACK", "Kernel", "Match", "Query", "SearchPlan", "plan_searches"]
+__all__ = [
+    "FEW_CANDIDATES",
+    "KERNELS",
+    "SLACK",
+    "Kernel",
+    "Match",
+    "Query",
+    "SearchPlan",
+    "counted_terms",
+    "plan_searches",
+]
 
 KERNELS = Registry(
     "index kernel",
@@ -101,14 +113,24 @@ class Kernel(Protocol):
     def post(self, tokens: Ints, starts: Ints) -> Lists:
         """Return the lists of a block."""
 
-    def add_up(self, lists: Lists, starts: Ints, ends: Ints, weights: Floats, n_rows: int) -> tuple[Ints, Floats]:
+    def add_up(
+        self, lists: Lists, starts: Ints, ends: Ints, weights: Floats, norms: Floats, least: float
+    ) -> tuple[Ints, Floats]:
         """Return the rows in `lists.rows[start:end]` for each start and end, ascending or not, each once.
 
-        And for each row the sum of the weights of these parts that hold it, in their order. Weights are above 0.
+        And for each row the sum of the weights of these parts that hold it, in their order. Weights are above 0. Rows
+        whose sum is less than `least` times their norm are left out; there is a norm for each row of the block.
         """
 
     def add_tokens(self, block: Block, rows: Ints, values: Floats) -> Floats:
         """Return for each of these rows the sum of the values of its tokens; every token has a value."""
+
+    def norms(self, block: Block, rows: Ints, starts: Ints, terms: Ints, squared: Floats) -> Floats:
+        """Return the norms of the vectors of these rows; 1 for a row without terms.
+
+        Feature f has the terms `terms[starts[f] : starts[f + 1]]`. A row's vector holds for each term the number of its
+        features with it, times the term's weight; `squared` has the squared weight of each term.
+        """
 
     def search(
         self, blocks: Sequence[Block], plans: Sequence[SearchPlan], k: int, in_query: Bools
@@ -117,6 +139,21 @@ class Kernel(Protocol):
 
         `in_query` has a place for every token, and is all False before and after.
         """
+
+
+def counted_terms(features: Ints, sizes: Ints, starts: Ints, terms: Ints, n_terms: int) -> tuple[Ints, Ints, Floats]:
+    """Return the terms of sets of features: the place of a set, a term, and how many of its features have that.
+
+    The sets are given one after the other; feature f has the terms `terms[starts[f] : starts[f + 1]]`.
+    """
+    begins = starts[features]
+    lengths = starts[features.astype(np.int64) + 1] - begins
+    of_set = np.repeat(np.repeat(np.arange(len(sizes)), sizes), lengths)
+    width = max(1, n_terms)
+    keys = np.sort(of_set * width + terms[ranges(begins, lengths)])
+    heads = np.flatnonzero(np.concatenate([[True], keys[1:] != keys[:-1]])[: len(keys)])
+    place, term = np.divmod(keys[heads], width)
+    return place, term, np.diff(np.append(heads, len(keys))).astype(np.float64)
 
 
 def _planned(query: Query, least: float, n_rows: int, fixed_cost: float, candidate_cost: float) -> SearchPlan | None:

@@ -338,17 +338,40 @@ def _search(
             in_query[token] = False
 
 
-@_compiled("int64(uint16[::1], uint32[::1], uint32[::1], float64[::1], float64[::1], uint16[::1])")
-def _add_up(rows: Any, starts: Any, ends: Any, weights: Any, products: Any, found: Any) -> Any:
-    """Add the weight of each part of the lists to its rows; return how many there are. `products` are all 0 before."""
-    n_found = 0
+@_compiled(
+    "int64(uint16[::1], uint32[::1], uint32[::1], float64[::1], float32[::1], float64, float64[::1], uint16[::1],"
+    " int64[::1], float64[::1])"
+)
+def _add_up(
+    rows: Any,
+    starts: Any,
+    ends: Any,
+    weights: Any,
+    norms: Any,
+    least: Any,
+    products: Any,
+    read: Any,
+    found: Any,
+    sums: Any,
+) -> Any:
+    """Add up the weights of the parts of the lists by row; return how many rows reach `least` times their norm.
+
+    `products` has a place for each row, all 0 before and after, and `read` is room to work in.
+    """
+    n_read = n_found = 0
     for rank in range(len(starts)):
         for p in range(starts[rank], ends[rank]):
             row = rows[p]
             if products[row] == 0.0:
-                found[n_found] = row
-                n_found += 1
+                read[n_read] = row
+                n_read += 1
             products[row] += weights[rank]
+    for row in read[:n_read]:
+        if products[row] >= least * norms[row]:
+            found[n_found] = row
+            sums[n_found] = products[row]
+            n_found += 1
+        products[row] = 0.0
     return n_found
 
 
@@ -360,6 +383,26 @@ def _add_tokens(tokens: Any, starts: Any, rows: Any, values: Any, added: Any) ->
         for p in range(starts[rows[i]], starts[rows[i] + 1]):
             total += values[tokens[p]]
         added[i] = total
+
+
+@_compiled(
+    "void(uint32[::1], uint32[::1], int64[::1], int64[::1], uint32[::1], float64[::1], uint32[::1], float64[::1])"
+)
+def _norms(
+    features: Any, starts: Any, rows: Any, term_starts: Any, terms: Any, squared: Any, counts: Any, norms: Any
+) -> None:
+    """Fill in the norm of each row. `counts` has a place for each term, all 0 before and after."""
+    for i in range(len(rows)):
+        total = 0.0
+        for p in range(starts[rows[i]], starts[rows[i] + 1]):
+            for q in range(term_starts[features[p]], term_starts[features[p] + 1]):
+                count = counts[terms[q]]
+                total += (2.0 * count + 1.0) * squared[terms[q]]  # (count + 1)^2 - count^2
+                counts[terms[q]] = count + np.uint32(1)
+        for p in range(starts[rows[i]], starts[rows[i] + 1]):
+            for q in range(term_starts[features[p]], term_starts[features[p] + 1]):
+                counts[terms[q]] = 0
+        norms[i] = np.sqrt(total) if total > 0.0 else 1.0
 
 
 @_compiled("int64(uint32[::1], uint32[::1], uint32[::1], uint32[::1], uint32[::1], uint16[::1])")
@@ -398,6 +441,7 @@ class NumbaKernel:
         self._counts = np.zeros(MAX_ROWS, dtype=np.int32)
         self._found = np.zeros(MAX_ROWS, dtype=np.uint16)
         self._products = np.zeros(MAX_ROWS)
+        self._n_held = np.zeros(1024, dtype=np.uint32)
 
     def post(self, tokens: Ints, starts: Ints) -> Lists:
         """Return the lists of a block."""
@@ -410,19 +454,28 @@ class NumbaKernel:
         n = _post(tokens, starts, np.zeros(highest + 1, dtype=np.uint32), vocabulary, list_starts, rows)
         return Lists(vocabulary[: n + 1].copy(), list_starts[: n + 2].copy(), rows)
 
-    def add_up(self, lists: Lists, starts: Ints, ends: Ints, weights: Floats, n_rows: int) -> tuple[Ints, Floats]:
+    def add_up(
+        self, lists: Lists, starts: Ints, ends: Ints, weights: Floats, norms: Floats, least: float
+    ) -> tuple[Ints, Floats]:
         """Return the rows in these parts of the lists, and for each the sum of the weights of those that hold it."""
-        n = _add_up(lists.rows, starts, ends, weights, self._products, self._found)
-        rows = self._found[:n].astype(np.intp)
-        products = self._products[rows]
-        self._products[rows] = 0.0
-        return rows, products
+        room = min(len(norms), int((ends - starts).sum(dtype=np.int64)))
+        rows, sums = np.empty(room, dtype=np.int64), np.empty(room)
+        n = _add_up(lists.rows, starts, ends, weights, norms, least, self._products, self._found, rows, sums)
+        return rows[:n], sums[:n]
 
     def add_tokens(self, block: Block, rows: Ints, values: Floats) -> Floats:
         """Return for each of these rows the sum of the values of its tokens."""
         added = np.empty(len(rows))
         _add_tokens(block.tokens, block.starts, rows, values, added)
         return added
+
+    def norms(self, block: Block, rows: Ints, starts: Ints, terms: Ints, squared: Floats) -> Floats:
+        """Return the norms of the vectors of these rows; 1 for a row without terms."""
+        if len(self._n_held) < len(squared):
+            self._n_held = np.zeros(2 * len(squared), dtype=np.uint32)
+        norms = np.empty(len(rows))
+        _norms(block.tokens, block.starts, rows, starts, terms, squared, self._n_held, norms)
+        return norms
 
     def search(
         self, blocks: Sequence[Block], plans: Sequence[SearchPlan], k: int, in_query: Bools

@@ -8,7 +8,7 @@ import numpy as np
 
 from seasoned.core.arrays import Floats
 from seasoned.memory.index.blocks import Block, Bools, Ints, Lists, post_by_sorting, ranges
-from seasoned.memory.index.kernel import FEW_CANDIDATES, Match, SearchPlan
+from seasoned.memory.index.kernel import FEW_CANDIDATES, Match, SearchPlan, counted_terms
 from seasoned.memory.values.ranking import best_first, cut_ties, may_precede
 
 __all__ = ["NumpyKernel"]
@@ -32,21 +32,25 @@ class NumpyKernel:
         """Return the lists of a block."""
         return post_by_sorting(tokens, starts)
 
-    def add_up(self, lists: Lists, starts: Ints, ends: Ints, weights: Floats, n_rows: int) -> tuple[Ints, Floats]:
+    def add_up(
+        self, lists: Lists, starts: Ints, ends: Ints, weights: Floats, norms: Floats, least: float
+    ) -> tuple[Ints, Floats]:
         """Return the rows in these parts of the lists, and for each the sum of the weights of those that hold it."""
-        pairs = zip(starts.tolist(), ends.tolist(), strict=True)
-        rows = np.concatenate([lists.rows[start:end] for start, end in pairs])
-        of_each = np.repeat(weights[: len(starts)], (ends - starts).astype(np.intp))
+        lengths = (ends - starts).astype(np.intp)
+        rows = lists.rows[ranges(starts, lengths)]
+        of_each = np.repeat(weights, lengths)
         products: Floats
-        if len(rows) * _SPARSE > n_rows:
-            products = np.bincount(rows, of_each, n_rows).astype(np.float64)  # without rows it counts
-            found: Ints = np.flatnonzero(products)
+        if len(rows) * _SPARSE > len(norms):
+            products = np.bincount(rows, of_each, len(norms)).astype(np.float64)  # without rows it counts
+            found: Ints = np.flatnonzero((products > 0.0) & (products >= least * norms))
             return found, products[found]
         order = np.argsort(rows, kind="stable")
         found = rows[order].astype(np.intp)
         heads = np.flatnonzero(np.concatenate([[True], found[1:] != found[:-1]])[: len(found)])
         products = np.add.reduceat(of_each[order], heads) if len(heads) else np.empty(0)
-        return found[heads], products
+        found = found[heads]
+        near = products >= least * norms[found]
+        return found[near], products[near]
 
     def add_tokens(self, block: Block, rows: Ints, values: Floats) -> Floats:
         """Return for each of these rows the sum of the values of its tokens."""
@@ -58,6 +62,14 @@ class NumpyKernel:
             of_tokens = values[block.tokens[ranges(starts, sizes[filled])]]
             added[filled] = np.add.reduceat(of_tokens, np.cumsum(sizes[filled], dtype=np.int64) - sizes[filled])
         return added
+
+    def norms(self, block: Block, rows: Ints, starts: Ints, terms: Ints, squared: Floats) -> Floats:
+        """Return the norms of the vectors of these rows; 1 for a row without terms."""
+        taken = block.taken(rows)
+        of_row, found, counts = counted_terms(taken.tokens, taken.sizes, starts, terms, len(squared))
+        totals = np.bincount(of_row, counts**2 * squared[found], minlength=len(rows))
+        norms: Floats = np.sqrt(np.where(totals > 0.0, totals, 1.0))
+        return norms
 
     def search(
         self, blocks: Sequence[Block], plans: Sequence[SearchPlan], k: int, in_query: Bools

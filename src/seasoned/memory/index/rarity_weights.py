@@ -1,4 +1,4 @@
-"""Weights of features by rarity, and the norms of the sets that hold them."""
+"""Weights of terms by rarity, and the norms of the sets whose features hold them."""
 
 from __future__ import annotations
 
@@ -9,9 +9,11 @@ import numpy as np
 
 from seasoned.core.arrays import Floats
 from seasoned.memory.index.blocks import Block, Ints
+from seasoned.memory.index.feature_terms import FeatureTerms, sums
 from seasoned.memory.index.jaccard import JaccardIndex
+from seasoned.memory.index.kernel import Kernel, counted_terms
 
-__all__ = ["ROWS_A_FLOOR", "Norms", "RarityWeights", "blocks_of", "counted_sets", "sums"]
+__all__ = ["ROWS_A_FLOOR", "Norms", "RarityWeights", "blocks_of", "counted_sets"]
 
 ROWS_A_FLOOR = 64
 _ALWAYS_RECOUNTED = 64
@@ -38,75 +40,105 @@ def counted_sets(n: int) -> int:
 
 
 class Norms:
-    """The norms of the sets of a block, in single precision: bounds of similarities need no more.
+    """The norms of the sets of a block.
 
     Attributes:
-        values: of each row, shape (rows,); 1 for an empty set.
-        floors: of each group of 64 rows, the least norm of its rows and of all rows after them: ascending.
+        at_least: lower bounds of each row's norm, in single precision, shape (rows,); 1 for an empty set. The norm
+            itself is larger where features of a set share terms.
+        exact: the norms of the rows that were compared already, NaN for the others.
+        floors: of each group of 64 rows, the least bound of its rows and of all rows after them: ascending.
     """
 
     def __init__(self, block: Block, squared: Floats) -> None:
-        norms = np.sqrt(sums(squared, block.sizes)).astype(np.float32)
-        self.values: Floats = np.where(block.sizes > 0, norms, np.float32(1.0))
-        least = np.minimum.reduceat(self.values, np.arange(0, len(norms), ROWS_A_FLOOR))
+        self.exact: Floats = np.full(len(block), np.nan)
+        norms = np.sqrt(sums(squared[block.tokens], block.sizes)).astype(np.float32)
+        self.at_least: Floats = np.where(norms > 0.0, norms, np.float32(1.0))
+        least = np.minimum.reduceat(self.at_least, np.arange(0, len(norms), ROWS_A_FLOOR))
         self.floors: Floats = np.minimum.accumulate(least[::-1])[::-1].astype(np.float64)
 
 
 class RarityWeights:
-    """The squared weight of each feature, `w(f)^2 = ln(1 + (N + 1) / (N_f + 1))^2`, over the layers of an index.
+    """The weights of terms, `w(t) = ln(1 + (N + 1) / (n_t + 1))`, over the layers of an index.
+
+    n_t counts for each of N sets the features that hold t.
 
     Attributes:
-        of_new: the squared weight of a feature that no counted set holds.
+        terms: the terms of each feature.
+        of_new: the squared weight of a term that no counted set holds.
+        of_terms: the squared weight of each term.
+        frequencies: how many of the counted sets hold each feature; later features are missing.
+        of_features: the squared norm of each feature's vector: the sum of the squared weights of its terms.
     """
 
-    def __init__(self) -> None:
+    def __init__(self, terms: FeatureTerms) -> None:
+        self.terms = terms
         self.clear()
 
     def clear(self) -> None:
         """Forget the weights: sets were removed, or ids are given to other sets."""
         self.of_new = 0.0
+        self.of_terms: Floats = np.empty(0)
+        self.of_features: Floats = np.empty(0)
+        self.frequencies: Floats = np.empty(0)
         self._counted = -1
         self._state: list[tuple[int, int]] = []
-        self._squared: Floats = np.zeros(0)
         self._norms: WeakKeyDictionary[Block, Norms] = WeakKeyDictionary()
 
     def count(self, layers: Sequence[JaccardIndex]) -> None:
-        """Count the features again if the memory has grown by a step."""
+        """Count the terms again if the memory has grown by a step."""
+        if self.terms.update():
+            self.clear()
         state = [(len(layer), layer.n_late) for layer in layers]
-        if state == self._state:
-            return
-        grown = len(layers) == 1 == len(self._state) and state[0][1] == self._state[0][1]
-        self._state = state
-        if grown and counted_sets(state[0][0]) == self._counted:
-            return
+        if state != self._state:
+            grown = len(layers) == 1 == len(self._state) and state[0][1] == self._state[0][1]
+            self._state = state
+            if not (grown and counted_sets(state[0][0]) == self._counted):
+                self._count(layers)
+        n_new = len(self.terms.number_of) - len(self.of_terms)
+        if n_new:
+            self.of_terms = np.concatenate([self.of_terms, np.full(n_new, self.of_new)])
+        first = len(self.of_features)
+        if first < self.terms.n_features:
+            starts = self.terms.starts[first:]
+            of_each = self.of_terms[self.terms.terms[starts[0] :]]
+            self.of_features = np.concatenate([self.of_features, sums(of_each, np.diff(starts))])
+
+    def _count(self, layers: Sequence[JaccardIndex]) -> None:
         ids = [np.concatenate([np.empty(0, np.int64), *(block.ids for block in layer.blocks())]) for layer in layers]
         every = np.unique(np.concatenate(ids)) if len(layers) > 1 else np.sort(ids[0])
         self._counted = counted_sets(len(every))
         highest = int(every[self._counted - 1]) if self._counted else -1
-        frequencies = np.zeros(0)
+        frequencies = np.zeros(self.terms.n_features)
         below = np.empty(0, dtype=np.int64)  # a layer may repeat a set of one below
         for layer, of_layer in zip(layers, ids, strict=True):
             for block in layer.blocks():
                 repeated = np.isin(block.ids, below) if len(below) else np.zeros(len(block), dtype=bool)
                 frequencies = _added(frequencies, block, np.flatnonzero((block.ids > highest) | repeated))
             below = np.concatenate([below, of_layer])
-        self._squared = np.log1p((self._counted + 1.0) / (frequencies + 1.0)) ** 2
+        self.frequencies = frequencies[: self.terms.n_features]
+        of_each = np.repeat(self.frequencies, np.diff(self.terms.starts))
+        held = np.bincount(self.terms.terms, of_each, minlength=len(self.terms.number_of))
+        self.of_terms = np.log1p((self._counted + 1.0) / (held + 1.0)) ** 2
         self.of_new = float(np.log1p(self._counted + 1.0) ** 2)
+        self.of_features = np.empty(0)
         self._norms = WeakKeyDictionary()
 
-    def squared(self, tokens: Ints) -> Floats:
-        """Return the squared weight of each token."""
-        if int(tokens.max(initial=0)) < len(self._squared):
-            return self._squared[tokens]
-        known = tokens < len(self._squared)
-        result = np.full(len(tokens), self.of_new)
-        result[known] = self._squared[tokens[known]]
-        return result
+    def exact_norms(self, block: Block, rows: Ints, kernel: Kernel) -> Floats:
+        """Return the norms of some rows of a block, computed once until the weights change; 1 for an empty set."""
+        norms = self.norms_of(block).exact
+        missing = rows[np.isnan(norms[rows])]
+        if len(missing):
+            norms[missing] = kernel.norms(block, missing, self.terms.starts, self.terms.terms, self.of_terms)
+        return norms[rows]
+
+    def vectors(self, features: Ints, sizes: Ints) -> tuple[Ints, Ints, Floats]:
+        """Return the terms of sets of features: the place of a set, a term, and how many of its features hold that."""
+        return counted_terms(features, sizes, self.terms.starts, self.terms.terms, len(self.terms.number_of))
 
     def norms_of(self, block: Block) -> Norms:
-        """Return the norms of a block's sets, computed once until the weights change."""
+        """Return the norms of a block's sets, until the weights change."""
         if block not in self._norms:
-            self._norms[block] = Norms(block, self.squared(block.tokens))
+            self._norms[block] = Norms(block, self.of_features)
         return self._norms[block]
 
 
@@ -133,13 +165,3 @@ def blocks_of(layers: Sequence[JaccardIndex]) -> Iterator[Block]:
     """Yield the blocks of all layers, the lowest layer first."""
     for layer in layers:
         yield from layer.blocks()
-
-
-def sums(values: Floats, sizes: Ints) -> Floats:
-    """Return the sum of each set's values, given one set after the other; 0 for an empty set."""
-    found = np.zeros(len(sizes))
-    filled = sizes > 0
-    if filled.any():
-        starts = (np.cumsum(sizes, dtype=np.int64) - sizes)[filled]
-        found[filled] = np.add.reduceat(values, starts)
-    return found

@@ -23,7 +23,7 @@ from collections.abc import Callable, Hashable, Sequence
 from seasoned.memory.index.jaccard import JaccardIndex
 from seasoned.memory.index.kernel import Match
 from seasoned.memory.pending.inbox import timed_episode
-from seasoned.memory.pending.merged_reader import LayerIndex, MergedReader, layer_tokens, nearest
+from seasoned.memory.pending.merged_reader import LayerIndex, MergedReader, nearest
 from seasoned.memory.pending.shadow_store import ShadowStore
 from seasoned.memory.reading.reader import Reader
 from seasoned.memory.stores.base import PendingBounds, PendingEpisode, PendingTable, Store, Version
@@ -216,9 +216,10 @@ class Overlay:
         """The indexes over the sets of its layers, the lowest layer first."""
         return [] if self.store is None else [layer.index for layer in self._layers]
 
-    def tokens_of(self, features: frozenset[str]) -> list[int]:
-        """Return the numbers of those of these features that only its layers hold."""
-        return [] if self.store is None else layer_tokens(self._layers, features)
+    @property
+    def tokens(self) -> list[dict[str, int]]:
+        """The numbers of the features that only its layers hold, by layer."""
+        return [] if self.store is None else [layer.token_of for layer in self._layers]
 
     def nearest(
         self, stored: Sequence[Match], features: frozenset[str], tokens: Sequence[int], *, k: int, threshold: float

@@ -12,6 +12,7 @@ import numpy as np
 from seasoned.checks import check_text, check_whole
 from seasoned.core import check_gamma
 from seasoned.errors import InputError, ReadOnlyStoreError
+from seasoned.memory.index.feature_terms import itself
 from seasoned.memory.index.jaccard import JaccardIndex
 from seasoned.memory.index.kernel import Match
 from seasoned.memory.index.rarity import RarityIndex
@@ -38,6 +39,7 @@ from seasoned.memory.values.task_filter import TaskFilter
 from seasoned.memory.values.text_limits import check_size
 from seasoned.memory.writing.episode_writer import Writer
 from seasoned.protocols import StateEncoder
+from seasoned.states.subwords import SubwordEncoder, subword_terms
 from seasoned.types import Evidence, EvidenceQuery, Experience, LatestSteps, Neighbor
 from seasoned.types.queries import Similarity, check_nearest, check_similarity
 
@@ -100,7 +102,7 @@ class Retriever:
         self.follower = CommitFollower(store, namespace_id)
         self._cursor = CommitCursor(self.follower)
         self._index = JaccardIndex()
-        self._rarity = RarityIndex()
+        self._rarity = RarityIndex(itself if isinstance(encoder, SubwordEncoder) else subword_terms)
         self._token_of: dict[str, int] = {}
         self._last_token = self._last_visit = -1
         self._views: dict[tuple[float, float], int] = {}
@@ -169,6 +171,7 @@ class Retriever:
         if self._overlay.revision != self._overlay_revision:
             self._moments.clear()
             self._rarity.clear()
+            self._rarity.terms.replace_pending(self._overlay.tokens)
             self._overlay_revision = self._overlay.revision
 
     def _follow(self, change: Change) -> None:
@@ -177,10 +180,12 @@ class Retriever:
         if change is Change.RESET:
             self._index.clear()
             self._rarity.clear()
+            self._rarity.terms.clear()
             self._token_of.clear()
             self._last_token = self._last_visit = -1
         tokens = self._reader.tokens_after(self._last_token)
         self._token_of.update(tokens)
+        self._rarity.terms.add(tokens)
         self._last_token = max(tokens.values(), default=self._last_token)
         last = self._last_visit
         for ids, sizes, members, visits in self._reader.sets_after(last):
@@ -264,9 +269,7 @@ class Retriever:
         while True:
             matches: Sequence[Match]
             if similarity == "rarity":
-                query = [*tokens, *self._overlay.tokens_of(features)]
-                layers, size = self._layers(), len(features)
-                matches = self._rarity.search(layers, query, n_features=size, k=wanted, threshold=threshold)
+                matches = self._rarity.search(self._layers(), features, k=wanted, threshold=threshold)
             else:
                 [matches] = self._index.match_many([tokens], n_features=[len(features)], k=wanted, threshold=threshold)
                 if include_pending:
