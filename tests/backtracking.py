@@ -48,11 +48,11 @@ def superlinear(
         pattern, flags: as for `re.compile`.
         anchored: one match at the start (`match`, `fullmatch`); else every match of the text, as by `finditer`.
         full: a match ends where the text does, as by `fullmatch`.
-        pairs: repeat every pair of symbols too.
+        pairs: repeat every pair of symbols too, but of two runs of literals.
     """
     matcher = Matcher(pattern, flags, full=full)
     symbols = matcher.symbols()
-    units = symbols + ([a + b for a in symbols for b in symbols if a != b] if pairs else [])
+    units = symbols + ([a + b for a in symbols for b in symbols if a != b and 1 in (len(a), len(b))] if pairs else [])
     deepest = sys.getrecursionlimit()
     sys.setrecursionlimit(max(deepest, _FRAMES))
     try:

@@ -40,6 +40,7 @@ def test_twice_the_text_takes_at_most_twice_the_steps(one: Expression):
 
 
 @pytest.mark.slow
+@pytest.mark.timeout(900)
 @pytest.mark.parametrize("one", LINEAR, ids=str)
 def test_twice_the_text_of_two_symbols_takes_at_most_twice_the_steps(one: Expression):
     assert [superlinear(one.pattern, one.flags, **way, pairs=True) for way in one.ways] == [None] * len(one.ways)
