@@ -157,7 +157,7 @@ class RarityIndex:
         >>> index.terms.add({"a": 0, "refund": 1, "refunds": 2, "lamp": 3})
         >>> sets.add([(0, [0, 1], 10), (1, [0, 2], 11), (2, [0, 3], 12)])
         >>> [(id_, round(near, 3)) for near, _, id_ in index.search([sets], {"a", "refund"}, k=3, threshold=0.0)]
-        [(0, 1.0), (1, 0.479), (2, 0.046)]
+        [(0, 1.0), (1, 0.529), (2, 0.087)]
     """
 
     def __init__(self, terms_of: Callable[[str], Sequence[str]] = subword_terms) -> None:
