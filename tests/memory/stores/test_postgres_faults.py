@@ -70,7 +70,8 @@ def test_lost_transaction_is_repeated_from_its_beginning(server):
                     admin.execute("SELECT pg_terminate_backend(%s)", (tries[0],))
                 time.sleep(0.2)
             store.execute(
-                "INSERT INTO namespace (name, encoder, gamma, created_at) VALUES (?, ?, ?, ?)", ("n", "e", 0.5, 1.0)
+                "INSERT INTO namespace (name, encoder, gamma, created_at, checksum) VALUES (?, ?, ?, ?, '')",
+                ("n", "e", 0.5, 1.0),
             )
         return "done"
 
@@ -205,7 +206,7 @@ def test_new_primary_is_found_after_a_failover(server):
 def write(store):
     with store.transaction(None):
         store.execute(
-            "INSERT INTO namespace (name, encoder, gamma, created_at) VALUES (?, ?, ?, ?)",
+            "INSERT INTO namespace (name, encoder, gamma, created_at, checksum) VALUES (?, ?, ?, ?, '')",
             (f"n{random.random()}", "e", 0.5, 1.0),
         )
 

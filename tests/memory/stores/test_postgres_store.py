@@ -36,7 +36,7 @@ def opened(url, **options):
 def namespace(store, name="n"):
     with store.transaction(None):
         return store.execute(
-            "INSERT INTO namespace (name, encoder, gamma, created_at) VALUES (?, ?, ?, ?) RETURNING id",
+            "INSERT INTO namespace (name, encoder, gamma, created_at, checksum) VALUES (?, ?, ?, ?, '') RETURNING id",
             (name, "e", 0.5, 1.0),
         ).fetchone()[0]
 
@@ -169,10 +169,10 @@ def test_key_too_long_for_an_index_is_refused(fresh_url, table):  # noqa: F811
     ns = namespace(store)
     long = "é" * 501
     row = {
-        "episode": (ns, 1, long, "t", "terminated", 0, None, None, None, None, None, 1.0, b"d"),
-        "feedback": (ns, 1, long, 1, 1.0, 1.0, "s", None, 1.0, None, None, b"d", True, None),
-        "quarantine": (ns, 1, long, "{}", "r", 1.0, None, b"d"),
-        "note": (ns, long, "e", None, "plan", "{}", "s", None, 1.0, None, b"d"),
+        "episode": (ns, 1, long, "t", "terminated", 0, None, None, None, None, None, 1.0, b"d", b"c"),
+        "feedback": (ns, 1, long, 1, 1.0, 1.0, "s", None, 1.0, None, None, b"d", True, None, b"c"),
+        "quarantine": (ns, 1, long, "{}", "r", 1.0, None, b"d", b"c"),
+        "note": (ns, long, "e", None, "plan", "{}", "s", None, 1.0, None, b"d", b"c"),
     }[table]
     with pytest.raises(InputError, match=r"1002 bytes.*at most 1000 bytes.*shorter"), store.transaction(ns):
         store.insert(table, [row])
@@ -227,7 +227,9 @@ def test_commits_of_one_namespace_are_in_the_order_of_its_numbers(fresh_url):  #
 def test_earlier_transaction_with_later_numbers_loses_no_episode(fresh_url):  # noqa: F811
     early, late, reader = (Memory.open(fresh_url, namespace="a") for _ in range(3))
     with early.session.store._block("transaction", "BEGIN ISOLATION LEVEL READ COMMITTED"):
-        early.session.store.execute("SELECT count(*) FROM meta").fetchone()  # it is open before the other begins
+        early.session.store.execute(
+            "SELECT count(*) FROM seasoned.meta"
+        ).fetchone()  # it is open before the other begins
         late.add(episode("late"))
         assert [n.experience.episode_id for n in reader.search("page", 10)] == ["late"]
         early.session.store.execute(
@@ -261,7 +263,7 @@ def test_writer_that_waits_too_long_is_busy(fresh_url):  # noqa: F811
     ns = namespace(one)
     other._live.execute("SET lock_timeout = '100ms'")
     with one.transaction(ns):
-        one.execute("SELECT count(*) FROM meta").fetchone()  # sent, and held
+        one.execute("SELECT count(*) FROM seasoned.meta").fetchone()  # sent, and held
         with pytest.raises(StoreBusyError, match=r"lock timeout.*pg_stat_activity"), other.transaction(ns):
             pass
     with other.transaction(ns):

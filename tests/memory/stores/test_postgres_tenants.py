@@ -12,8 +12,8 @@ from psycopg import sql
 from seasoned import Episode, Memory, Step
 from seasoned.errors import ConfigError, InputError, NotFoundError, StoreError
 from seasoned.memory.stores.base import MigrationReport
-from seasoned.memory.stores.postgres.schema import POSTGRES_VERSION, TABLES
-from seasoned.memory.stores.postgres.tenants import GROUP, migrate
+from seasoned.memory.stores.postgres.schema import FORMER_GROUP, POSTGRES_VERSION, TABLES
+from seasoned.memory.stores.postgres.tenants import migrate
 from seasoned.memory.stores.sqlite_schema import COLUMNS
 from seasoned.memory.values.selection import Selection
 from seasoned.testing import check_memory
@@ -41,13 +41,14 @@ class Site:
             memory.feedback("a1", 0.5)
             memory.quarantine(Selection(subject="nobody"), reason="r")
             memory.note("a1", "plan", {"text": "a plan of a"}, author="a")
+            memory.record_copy("export", "/a")
             self.hash = memory.verify().hash
             self.id = memory.session.namespace_id
-        self.admin.execute(f"INSERT INTO seasoned.copy VALUES ({self.id}, 1, 'export', '/a', 1.0)")
-        self.admin.execute(f"UPDATE seasoned.namespace SET copies = 1 WHERE id = {self.id}")
+            self.a_schema = memory.session.store.schema
         with Memory.open(self.b, namespace="site") as memory:
             memory.add(Episode("t", [Step("a page of b", "go", 1.0)], "b1"))
             self.b_id = memory.session.namespace_id
+            self.b_schema = memory.session.store.schema
         self.before = self.everything()
 
     def everything(self):
@@ -70,6 +71,7 @@ def site(postgres):  # noqa: F811
 def b(site):
     """What b has: a plain connection. Afterwards nothing of a's has changed."""
     connection = site.server.connect(site.b)
+    connection.execute(f"SET search_path = {site.b_schema}, pg_temp")
     connection.execute("SET lock_timeout = '2s'")
     yield connection
     connection.close()
@@ -103,17 +105,24 @@ def test_tenants_may_have_namespaces_of_the_same_name(site):
 @pytest.mark.parametrize("table", ALL)
 def test_tenant_cannot_read_rows_of_another(site, b, table):
     key = "id" if table == "namespace" else "namespace_id"
-    assert b.execute(f"SELECT count(*) FROM seasoned.{table} WHERE {key} = %s", (site.id,)).fetchone() == (0,)
-    rows_json = b.execute(f"SELECT coalesce(json_agg(t), '[]')::text FROM seasoned.{table} AS t").fetchone()[0]
+    assert b.execute(f"SELECT count(*) FROM {table} WHERE {key} = %s", (site.id,)).fetchone() == (0,)
+    rows_json = b.execute(f"SELECT coalesce(json_agg(t), '[]')::text FROM {table} AS t").fetchone()[0]
     assert str(site.id) not in rows_json and SECRET not in rows_json
-    with b.cursor().copy(f"COPY seasoned.{table} TO STDOUT") as copy:
-        copied = b"".join(bytes(part) for part in copy)
-    assert str(site.id).encode() not in copied and SECRET.encode() not in copied
-    assert b.execute(f"SELECT * FROM seasoned.{table} WHERE {key} = %s FOR UPDATE", (site.id,)).fetchall() == []
+    for schema in ("seasoned", site.a_schema):
+        for statement in (
+            "SELECT FROM {}",
+            "TABLE {}",
+            "COPY {} TO STDOUT",
+            "SELECT FROM {} FOR UPDATE",
+            "EXPLAIN SELECT FROM {}",
+            "LOCK TABLE {} IN ACCESS SHARE MODE",
+        ):
+            with pytest.raises(psycopg.errors.InsufficientPrivilege, match=r"permission denied for"), b.transaction():
+                b.execute(statement.format(f"{schema}.{table}"))
 
 
 READ = {
-    "row_security off": ["SET row_security = off", "SELECT text FROM seasoned.state"],
+    "row_security off": ["SET row_security = off", "SELECT text FROM state"],
     "the owner's role": ["SET ROLE {owner}"],
     "a's role": ["SET ROLE {a}"],
     "a superuser's role": ["SET ROLE postgres"],
@@ -127,8 +136,8 @@ READ = {
     "statistics": ["SELECT * FROM pg_statistic"],
     "passwords": ["SELECT * FROM pg_authid"],
     "the server's files": ["SELECT pg_read_file('PG_VERSION')"],
-    "a file of the server": ["COPY seasoned.state TO '/tmp/out'"],
-    "a program on the server": ["COPY seasoned.state TO PROGRAM 'cat'"],
+    "a file of the server": ["COPY state TO '/tmp/out'"],
+    "a program on the server": ["COPY state TO PROGRAM 'cat'"],
 }
 
 
@@ -142,10 +151,16 @@ def test_tenant_cannot_bypass_the_policy(site, b, statements):
         b.execute(last).fetchall()
 
 
-def test_group_of_tenants_reads_no_row(site, b):
-    b.execute(f"SET ROLE {GROUP}")
+def test_policy_binds_each_table_to_its_tenant_even_with_rights_on_it(site, b):
+    """The second line: a right that an administrator gives by mistake shows no row."""
+    site.admin.execute(f'GRANT USAGE ON SCHEMA {site.a_schema} TO "{site.names[1]}"')
     for table in ALL:
-        assert b.execute(f"SELECT count(*) FROM seasoned.{table}").fetchone() == (0,)
+        for name in (f"{site.a_schema}.{table}", f"seasoned.{table}"):
+            site.admin.execute(f'GRANT ALL ON {name} TO "{site.names[1]}"')
+            n_own = len(b.execute(f"SELECT FROM {table}").fetchall()) if name.startswith("seasoned.") else 0
+            assert b.execute(f"SELECT count(*) FROM {name}").fetchone() == (n_own,)
+            site.admin.execute(f'REVOKE ALL ON {name} FROM "{site.names[1]}"')
+    site.admin.execute(f'REVOKE ALL ON SCHEMA {site.a_schema} FROM "{site.names[1]}"')
 
 
 def test_session_settings_do_not_change_the_tenant(site, b):
@@ -154,41 +169,46 @@ def test_session_settings_do_not_change_the_tenant(site, b):
             b.execute(f"SELECT set_config('{setting}', %s, false)", (site.names[0],))
     b.execute("SELECT set_config('seasoned.tenant', %s, false)", (site.names[0],))
     b.execute(sql.SQL("SET application_name = {}").format(site.names[0]))
-    assert b.execute("SELECT count(*) FROM seasoned.state WHERE namespace_id = %s", (site.id,)).fetchone() == (0,)
+    assert b.execute("SELECT count(*) FROM state WHERE namespace_id = %s", (site.id,)).fetchone() == (0,)
+    b.execute(f"SET search_path = {site.a_schema}")
+    with pytest.raises(psycopg.Error, match=r"does not exist|permission denied"):
+        b.execute("SELECT count(*) FROM state")
 
 
 def test_conditions_of_a_tenant_are_not_evaluated_on_rows_of_another(site, b):
     """Neither an error that depends on a row, nor a function that tells what it saw."""
-    b.execute("SELECT count(*) FROM seasoned.state WHERE 1 / (length(text) - %s) > 0", (len(SECRET),)).fetchone()
-    b.execute("SELECT count(*) FROM seasoned.step WHERE 1 / (reward - 7.0) > 0").fetchone()
+    b.execute("SELECT count(*) FROM state WHERE 1 / (length(text) - %s) > 0", (len(SECRET),)).fetchone()
+    b.execute("SELECT count(*) FROM step WHERE 1 / (reward - 7.0) > 0").fetchone()
     b.execute(
         "CREATE FUNCTION pg_temp.spy(text) RETURNS boolean COST 0.0000001 LANGUAGE plpgsql AS "
         "'BEGIN RAISE NOTICE ''saw %', $1; RETURN true; END'".replace("saw %'", "saw %''")
     )
     seen = []
     b.add_notice_handler(lambda notice: seen.append(notice.message_primary))
-    b.execute("SELECT count(*) FROM seasoned.state WHERE pg_temp.spy(text)").fetchone()
+    b.execute("SELECT count(*) FROM state WHERE pg_temp.spy(text)").fetchone()
     assert seen and all(SECRET not in notice_text for notice_text in seen)
     with pytest.raises(psycopg.Error, match=r"superuser"):
         b.execute("ALTER FUNCTION pg_temp.spy(text) LEAKPROOF")
-    b.execute("CREATE TEMP VIEW mine AS SELECT * FROM seasoned.state")
+    b.execute("CREATE TEMP VIEW mine AS SELECT * FROM state")
     assert SECRET not in str(b.execute("SELECT * FROM mine").fetchall())
 
 
 def test_planner_statistics_reveal_no_content(site, b):
     site.admin.execute("ANALYZE")
     content = {(table.name, column.name) for table in TABLES for column in table.columns if column.is_content}
-    statistics = site.admin.execute("SELECT tablename, attname FROM pg_stats WHERE schemaname = 'seasoned'").fetchall()
+    statistics = site.admin.execute(
+        "SELECT tablename, attname FROM pg_stats WHERE schemaname LIKE 'seasoned%'"
+    ).fetchall()
     assert statistics and not content & set(statistics)
     assert not site.admin.execute(
         "SELECT FROM pg_stats WHERE schemaname = 'seasoned' AND tablename = 'tenant' AND attname = 'role'"
     ).fetchall()
     assert b.execute(
-        "SELECT count(*) FROM pg_stats WHERE schemaname = 'seasoned' AND tablename <> 'meta'"
+        "SELECT count(*) FROM pg_stats WHERE schemaname LIKE 'seasoned%' AND tablename <> 'meta'"
     ).fetchone() == (0,)
 
     def expected(text):
-        plan = b.execute(f"EXPLAIN (FORMAT JSON) SELECT FROM seasoned.state WHERE text = '{text}'").fetchone()[0]
+        plan = b.execute(f"EXPLAIN (FORMAT JSON) SELECT FROM state WHERE text = '{text}'").fetchone()[0]
         return (json.loads(plan) if isinstance(plan, str) else plan)[0]["Plan"]["Plan Rows"]
 
     assert expected(SECRET) == expected("nowhere to be found")
@@ -212,9 +232,9 @@ def test_tenant_cannot_change_or_delete_rows_of_another(site, b, table):
     key = "id" if table == "namespace" else "namespace_id"
     column = "gamma" if table == "namespace" else COLUMNS[table][-1]
     with b.transaction(force_rollback=True):
-        assert b.execute(f"UPDATE seasoned.{table} SET {column} = {column} WHERE {key} = %s", (site.id,)).rowcount == 0
-        assert b.execute(f"DELETE FROM seasoned.{table} WHERE {key} = %s", (site.id,)).rowcount == 0
-        b.execute(f"DELETE FROM seasoned.{table}")  # all that it sees, which is its own
+        assert b.execute(f"UPDATE {table} SET {column} = {column} WHERE {key} = %s", (site.id,)).rowcount == 0
+        assert b.execute(f"DELETE FROM {table} WHERE {key} = %s", (site.id,)).rowcount == 0
+        b.execute(f"DELETE FROM {table}")  # all that it sees, which is its own
         assert site.everything() == site.before
     for statement in (
         "TRUNCATE {}",
@@ -235,13 +255,18 @@ def test_tenant_cannot_change_or_delete_rows_of_another(site, b, table):
         f"CREATE TABLE public.r (x bigint REFERENCES {{}} ({'id' if table == 'namespace' else 'namespace_id'}))",
     ):
         if statement.startswith(("VACUUM", "GRANT")):
-            b.execute(statement.format(f"seasoned.{table}"))  # PostgreSQL only warns, and does nothing
+            b.execute(statement.format(table))  # PostgreSQL only warns, and does nothing
             continue
-        with pytest.raises(psycopg.Error, match=r"permission denied|must be owner"):
-            b.execute(statement.format(f"seasoned.{table}"))
-            pytest.fail(statement)
-    rights = "SELECT has_table_privilege('public', %s, 'SELECT, INSERT, UPDATE, DELETE')"
-    assert site.admin.execute(rights, (f"seasoned.{table}",)).fetchone() == (False,)
+        for name in (table, f"seasoned.{table}", f"{site.a_schema}.{table}"):
+            with pytest.raises(psycopg.Error, match=r"permission denied|must be owner"):
+                b.execute(statement.format(name))
+                pytest.fail(statement)
+    for schema in ("seasoned", site.a_schema):
+        for statement in ("UPDATE {} SET {} = {}", "DELETE FROM {}", "INSERT INTO {} SELECT"):
+            with pytest.raises(psycopg.errors.InsufficientPrivilege, match=r"permission denied for"):
+                b.execute(statement.format(f"{schema}.{table}", column, column))
+        rights = "SELECT has_table_privilege('public', %s, 'SELECT, INSERT, UPDATE, DELETE')"
+        assert site.admin.execute(rights, (f"{schema}.{table}",)).fetchone() == (False,)
 
 
 @pytest.mark.parametrize("table", [name for name in ALL if name != "namespace"])
@@ -257,9 +282,9 @@ def test_tenant_cannot_insert_rows_for_another_or_detect_its_keys(site, b, table
     free = {**taken, numeric: 987654, "digest": "\\x1234", "id": 987655 if isinstance(taken.get("id"), int) else "free"}
     answers = set()
     for row in (taken, {name: value for name, value in free.items() if name in names}):
-        statement = sql.SQL("INSERT INTO seasoned.{} ({}) VALUES ({}) {}")
+        statement = sql.SQL("INSERT INTO {} ({}) VALUES ({}) {}")
         for conflict in ("", "ON CONFLICT DO NOTHING"):
-            with pytest.raises(psycopg.errors.InsufficientPrivilege) as caught:
+            with pytest.raises(psycopg.errors.CheckViolation) as caught:
                 b.execute(
                     statement.format(
                         sql.Identifier(table),
@@ -268,28 +293,28 @@ def test_tenant_cannot_insert_rows_for_another_or_detect_its_keys(site, b, table
                         sql.SQL(conflict),
                     )
                 )
-            answers.add((caught.value.diag.message_primary, caught.value.diag.message_detail))
-    assert answers == {(f'new row violates row-level security policy for table "{table}"', None)}
-    copying = f"COPY seasoned.{table} ({', '.join(taken)}) FROM STDIN"
+            answers.add(caught.value.diag.message_primary)
+    assert answers == {f'new row for relation "{table}" violates partition constraint'}
+    copying = f"COPY {table} ({', '.join(taken)}) FROM STDIN"
     with pytest.raises(psycopg.errors.FeatureNotSupported, match=r"row-level"), b.cursor().copy(copying) as copy:
         copy.write_row(list(taken.values()))
-    moved = b.execute(f"SELECT count(*) FROM seasoned.{table}").fetchone()[0]
+    moved = b.execute(f"SELECT count(*) FROM {table}").fetchone()[0]
     if moved:
-        with pytest.raises(psycopg.errors.InsufficientPrivilege):
-            b.execute(f"UPDATE seasoned.{table} SET namespace_id = %s", (site.id,))
+        with pytest.raises(psycopg.errors.CheckViolation):
+            b.execute(f"UPDATE {table} SET namespace_id = %s", (site.id,))
 
 
 def test_tenant_cannot_take_a_namespace_of_another(site, b):
     own = "gamma = 0.1 WHERE"
-    assert b.execute(f"UPDATE seasoned.namespace SET {own} id = %s", (site.id,)).rowcount == 0
+    assert b.execute(f"UPDATE namespace SET {own} id = %s", (site.id,)).rowcount == 0
     for statement in (
-        "UPDATE seasoned.namespace SET tenant = %(a)s",
-        "UPDATE seasoned.namespace SET id = %(id)s",
-        "UPDATE seasoned.namespace SET id = id + 1",
-        "INSERT INTO seasoned.namespace (id, name, encoder, gamma, created_at) VALUES (%(id)s, 'x', 'e', 1, 1)",
-        "INSERT INTO seasoned.namespace (id, name, encoder, gamma, created_at) VALUES (%(id)s + 7, 'x', 'e', 1, 1)",
-        "INSERT INTO seasoned.namespace (name, encoder, gamma, created_at, tenant) VALUES ('site', 'e', 1, 1, %(a)s)",
-        "INSERT INTO seasoned.namespace (name, encoder, gamma, created_at, tenant) VALUES ('new', 'e', 1, 1, %(a)s)",
+        "UPDATE namespace SET tenant = %(a)s",
+        "UPDATE namespace SET id = %(id)s",
+        "UPDATE namespace SET id = id + 1",
+        "INSERT INTO namespace (id, name, encoder, gamma, created_at) VALUES (%(id)s, 'x', 'e', 1, 1)",
+        "INSERT INTO namespace (id, name, encoder, gamma, created_at) VALUES (%(id)s + 7, 'x', 'e', 1, 1)",
+        "INSERT INTO namespace (name, encoder, gamma, created_at, tenant) VALUES ('site', 'e', 1, 1, %(a)s)",
+        "INSERT INTO namespace (name, encoder, gamma, created_at, tenant) VALUES ('new', 'e', 1, 1, %(a)s)",
     ):
         with pytest.raises(psycopg.errors.InsufficientPrivilege, match=r"permission denied"):
             b.execute(statement, {"a": site.names[0], "id": site.id})
@@ -297,12 +322,13 @@ def test_tenant_cannot_take_a_namespace_of_another(site, b):
 
 def test_tenant_cannot_reset_sequences_or_schema(site, b):
     for statement in (
-        "SELECT setval('seasoned.namespace_number', 1)",
-        "ALTER SEQUENCE seasoned.namespace_number RESTART",
-        "SELECT last_value FROM seasoned.namespace_number",
-        "DROP SEQUENCE seasoned.namespace_number",
-        "CREATE OR REPLACE FUNCTION seasoned.next_namespace() RETURNS bigint LANGUAGE sql AS 'SELECT 1::bigint'",
-        "DROP FUNCTION seasoned.next_namespace()",
+        "SELECT setval('namespace_number', 1)",
+        "ALTER SEQUENCE namespace_number RESTART",
+        "SELECT last_value FROM namespace_number",
+        "DROP SEQUENCE namespace_number",
+        f"SELECT nextval('{site.a_schema}.namespace_number')",
+        f"CREATE FUNCTION {site.b_schema}.length(text) RETURNS bigint LANGUAGE sql AS 'SELECT 1::bigint'",
+        f"DROP SCHEMA {site.b_schema} CASCADE",
         "UPDATE seasoned.meta SET version = 1",
         "DELETE FROM seasoned.meta",
         "DROP SCHEMA seasoned CASCADE",
@@ -314,6 +340,8 @@ def test_tenant_cannot_reset_sequences_or_schema(site, b):
 def test_tenant_cannot_shadow_objects_of_another(site, b):
     for statement in (
         "CREATE TABLE seasoned.trap (x text)",
+        "CREATE TABLE trap (x text)",
+        f"CREATE TABLE {site.a_schema}.trap (x text)",
         "CREATE VIEW seasoned.trap AS SELECT 1",
         "CREATE FUNCTION seasoned.length(text) RETURNS int LANGUAGE sql AS 'SELECT 1'",
         "CREATE TABLE pg_catalog.state (x text)",
@@ -328,7 +356,7 @@ def test_tenant_cannot_shadow_objects_of_another(site, b):
     b.execute("CREATE FUNCTION public.count(bigint) RETURNS bigint LANGUAGE sql AS 'SELECT 666::bigint'")
     b.execute(
         "CREATE FUNCTION public.take() RETURNS SETOF text LANGUAGE sql SECURITY DEFINER "
-        "AS 'SELECT text FROM seasoned.state'"
+        f"AS 'SELECT text FROM {site.b_schema}.state'"
     )
     with Memory.open(site.a, namespace="site") as memory:
         assert len(memory) == 1 and memory.stats().episodes == 1
@@ -340,20 +368,64 @@ def test_tenant_cannot_shadow_objects_of_another(site, b):
 
 def test_tenant_cannot_block_a_writer_of_another(site, b):
     with b.transaction():
-        b.execute("SELECT * FROM seasoned.namespace FOR UPDATE").fetchall()
-        b.execute("SELECT * FROM seasoned.namespace WHERE id = %s FOR UPDATE", (site.id,)).fetchall()
+        b.execute("SELECT * FROM namespace FOR UPDATE").fetchall()
+        b.execute("SELECT * FROM namespace WHERE id = %s FOR UPDATE", (site.id,)).fetchall()
         with Memory.open(site.a, namespace="other") as memory:
             memory.add(Episode("t", [Step("p", "go")], "x"))
     with Memory.open(site.a, namespace="site") as memory, memory.session.store.transaction(memory.session.namespace_id):
         memory.session.store.execute("SELECT 1").fetchone()
-        assert b.execute("UPDATE seasoned.namespace SET gamma = gamma").rowcount >= 1  # and waits for none
+        assert b.execute("UPDATE namespace SET gamma = gamma").rowcount >= 1  # and waits for none
     site.before = site.everything()  # the revision moved
 
 
 def test_only_superusers_bypass_the_policies(site):
     owner = site.server.connect(site.owner)
     for table in ALL:
-        assert owner.execute(f"SELECT count(*) FROM seasoned.{table}").fetchone() == (0,)
+        for schema in ("seasoned", site.a_schema, site.b_schema):
+            assert owner.execute(f"SELECT count(*) FROM {schema}.{table}").fetchone() == (0,)
+
+
+# ------------------------------------------------------------------------------- compaction and sizes
+
+
+def files_of(site, schema):
+    """The bytes in the files of all tables and indexes of a schema."""
+    site.admin.execute("CHECKPOINT")
+    paths = site.admin.execute(
+        "SELECT pg_relation_filepath(c) FROM (SELECT oid FROM pg_class WHERE relnamespace = %s::regnamespace "
+        "AND relkind IN ('r', 'i') UNION SELECT reltoastrelid FROM pg_class WHERE relnamespace = %s::regnamespace "
+        "AND reltoastrelid <> 0) AS t (c)",
+        (schema, schema),
+    ).fetchall()
+    folder = site.server.folder / "data"
+    return b"".join((folder / path).read_bytes() for (path,) in paths)
+
+
+def test_compaction_by_a_tenant_says_that_only_the_owner_can_rewrite_the_tables(site):
+    owner = site.owner.split("/")[2].split(":")[0]
+    with Memory.open(site.b, namespace="short") as memory:
+        memory.add(Episode("t", [Step("a page about ann", "go", 1.0)], "gone", subject="ann"))
+        memory.add(Episode("t", [Step("a page that stays", "go", 1.0)], "stays"))
+        assert len(memory) == 2
+        memory.erase("ann")
+        done = memory.compact()
+        assert not done.rewritten
+        assert owner in done.remains and "seasoned memory compact" in done.remains
+        assert b"about ann" in files_of(site, site.b_schema)
+        before = memory.verify().hash
+        with Memory.open(site.owner) as own:
+            assert own.compact().rewritten
+        found = files_of(site, site.b_schema)
+        assert b"about ann" not in found and b"that stays" in found
+        assert memory.verify().hash == before
+
+
+def test_size_is_that_of_the_tables_which_a_role_may_compact(site):
+    sizes = {}
+    for name, url in {"a": site.a, "b": site.b, "owner": site.owner}.items():
+        with Memory.open(url) as memory:
+            sizes[name] = memory.stats().size_bytes
+    assert 0 < sizes["a"] + sizes["b"] < sizes["owner"]
 
 
 # ------------------------------------------------------------------------------- making tenants
@@ -361,8 +433,8 @@ def test_only_superusers_bypass_the_policies(site):
 
 def test_second_migration_changes_nothing(site):
     catalogue = (
-        "SELECT relname::text, relacl::text, relrowsecurity FROM pg_class "
-        "WHERE relnamespace = 'seasoned'::regnamespace ORDER BY 1"
+        "SELECT relname::text, relacl::text, relrowsecurity, relforcerowsecurity FROM pg_class "
+        "WHERE relnamespace::regnamespace::text LIKE 'seasoned%' ORDER BY relnamespace::regnamespace::text, 1"
     )
     before = site.admin.execute(catalogue).fetchall()
     assert migrate(site.owner, site.names) == MigrationReport(site.report.path, POSTGRES_VERSION, (), tuple(site.names))
@@ -391,7 +463,7 @@ REFUSED = [
     ([7], None, InputError, "1 to 63 bytes"),
     (["pg_monitor"], None, InputError, "uses this name"),
     (["public"], None, InputError, "uses this name"),
-    ([GROUP], None, InputError, "uses this name"),
+    ([FORMER_GROUP], None, InputError, "uses this name"),
     (["c"], {"d": "x"}, InputError, "belongs to a tenant"),
     (["c"], {"c": ""}, InputError, "not empty"),
     (["c"], {"c": None}, InputError, "not empty"),
@@ -426,6 +498,11 @@ def test_only_the_owner_creates_tenants(site):
 
 def test_unregistered_role_is_reported_with_the_command(site):
     name = f"loose_{site.database}"
-    site.admin.execute(f"CREATE ROLE {name} LOGIN PASSWORD 'x' IN ROLE {GROUP}")
+    site.admin.execute(f"CREATE ROLE {name} LOGIN PASSWORD 'x'")
+    site.admin.execute(f"GRANT CONNECT ON DATABASE {site.database} TO {name}")
+    with pytest.raises(StoreError, match=r"may not use the schema.*seasoned memory migrate"):
+        Memory.open(site.server.url(name, "x", site.database))
+    site.admin.execute(f"GRANT USAGE ON SCHEMA seasoned TO {name}")
+    site.admin.execute(f"GRANT SELECT ON seasoned.meta, seasoned.tenant TO {name}")
     with pytest.raises(StoreError, match=r"no tenant of this store.*seasoned memory migrate"):
         Memory.open(site.server.url(name, "x", site.database))

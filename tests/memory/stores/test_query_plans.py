@@ -71,7 +71,7 @@ def test_scan_for_pending_episodes_reads_no_derived_episode(postgres, fresh_url,
         memory.add_many([Episode("t", [Step("a room", "go")], id=f"e{number}") for number in range(5_000)])
         if analyzed:
             owner.execute("VACUUM ANALYZE seasoned.episode")
-        owner.execute(f"SET search_path = seasoned; SET plan_cache_mode = {plan}")
+        owner.execute(f"SET search_path = seasoned_1; SET plan_cache_mode = {plan}")
         owner.execute("PREPARE look (bigint, bigint, bigint) AS " + translate(VERSION))
         namespace_id = memory.session.namespace_id
         explain = f"EXPLAIN (ANALYZE, FORMAT JSON) EXECUTE look({namespace_id}, {FIRST_ARRIVAL}, {namespace_id})"

@@ -61,7 +61,7 @@ def test_the_registered_class_states_its_schema_and_migrates(temporary, tmp_path
     answer = CliRunner().invoke(migrate, [url, "--tenant", "shop", "--json"])
     assert (answer.exit_code, json.loads(answer.output)) == (
         0,
-        {"path": url, "schema": 41, "tenants": ["shop"], "made": ["shop"]},
+        {"path": url, "schema": 41, "tenants": ["shop"], "made": ["shop"], "remarks": []},
     )
 
 

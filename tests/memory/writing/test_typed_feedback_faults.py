@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import os
 import signal
 import sys
 
@@ -11,11 +10,7 @@ from dying import dying_at, ended, forked
 from postgres_server import postgres, server  # noqa: F401
 
 from seasoned import Episode, Memory, Step
-from seasoned.memory.stores.postgres.migration import prepare_schema
-from seasoned.memory.stores.postgres.schema import GROUP, MIGRATIONS, POSTGRES_VERSION
-from seasoned.memory.stores.postgres.tenants import migrate
-from seasoned.memory.stores.postgres.wire import connect, parse_url
-from seasoned.types import Choice, OwnAnswer, Thumbs
+from seasoned.types import Choice, Thumbs
 
 SHOWN = "It is lost."
 
@@ -80,50 +75,3 @@ def test_concurrent_feedback_of_two_processes_is_stored_whole(tmp_path, request,
         ]
         actions = {n.experience.action for n in memory.search("where?", 50, 1.0)}
         assert actions == {SHOWN, "ann 3", "bob 3"}
-
-
-def test_a_database_of_version_3_gets_notes_from_its_owner(request):
-    """With data in it, an arrival among them, and a tenant who may not change tables."""
-    running = request.getfixturevalue("postgres")
-    owner = running.fresh()
-    Memory.open(owner).close()
-    name = f"tenant_{os.getpid()}_{os.urandom(3).hex()}"
-    database = owner.rsplit("/", 1)[1]
-    with (
-        running.connect() as admin
-    ):  # the group of tenants belongs to the server: another test's owner may have made it
-        if admin.execute("SELECT 1 FROM pg_roles WHERE rolname = %s", (GROUP,)).fetchone():
-            admin.execute(f"GRANT {GROUP} TO owner_{database} WITH ADMIN OPTION")
-    migrate(owner, [name], {name: "secret"})
-    url = running.url(name, "secret", owner.rsplit("/", 1)[1])
-    with Memory.open(url) as memory:
-        memory.add_many([Episode("t", [Step("s", "a", 1.0)], "old")])
-        memory.feedback("old", 1.0, author="ann")
-    with Memory.open(url) as memory:
-        memory.session.inbox.close = lambda: None  # it leaves what it added to others
-        memory.add(Episode("t", [Step("s", "b", 2.0)], "waits"))
-        hash_ = memory.verify().hash
-    with running.connect(running.url(database=owner.rsplit("/", 1)[1])) as admin:
-        admin.execute("DROP TABLE seasoned.note")
-        admin.execute("ALTER TABLE seasoned.feedback DROP COLUMN kind")
-        for column in ("notes", "feedback_limits", "compaction_due"):
-            admin.execute(f"ALTER TABLE seasoned.namespace DROP COLUMN {column}")
-        for table in ("namespace", "episode", "feedback", "quarantine", "copy"):
-            admin.execute(f"ALTER TABLE seasoned.{table} DROP COLUMN checksum")
-        admin.execute("UPDATE seasoned.meta SET version = 3")
-    with connect(parse_url(owner), read_only=False) as connection:
-        prepare_schema(connection, "p", create=False, migrate=True, steps=MIGRATIONS)
-        assert connection.execute("SELECT version FROM seasoned.meta").fetchone() == (POSTGRES_VERSION,)
-    with Memory.open(url) as memory, Memory.open(owner) as other:
-        assert memory.session.store.problems() == []
-        assert memory.verify().hash == hash_
-        memory.note("waits", "plan", {"text": "x"})
-        memory.feedback("old", OwnAnswer("c"), author="ann")
-        with memory.episode("t") as run:
-            run.note("plan", {"text": "y"})
-            run.record("s", "d")
-        assert len(memory.notes()) == 3
-        assert (other.notes(), other.feedback_records()) == ([], [])  # another tenant
-        assert memory.verify().notes == 3
-        assert len(memory.erase("ann").episodes) == 1
-        memory.verify()

@@ -200,7 +200,12 @@ def migrate(path: str, tenant: tuple[str, ...], passwords: str | None) -> None:
     for name in tenant:
         password = ", with the password given" if name in (secrets or {}) else ", no password given"
         lines.append(f"tenant {name}: {'created' if name in made else 'exists'}{password}")
-    present({"path": display_path(path), "schema": schema, "tenants": list(tenant), "made": list(made)}, *lines)
+    remarks = list(report.remarks)
+    present(
+        {"path": display_path(path), "schema": schema, "tenants": list(tenant), "made": list(made), "remarks": remarks},
+        *lines,
+        *remarks,
+    )
 
 
 def _read_passwords(file: str) -> dict[str, str]:

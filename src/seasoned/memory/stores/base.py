@@ -317,12 +317,16 @@ class Store(Protocol):
 
 @dataclass(frozen=True, slots=True)
 class MigrationReport:
-    """The result of a migration: the store, its schema version, the created tenants and the existing ones."""
+    """The result of a migration: the store, its schema version, the created tenants and the existing ones.
+
+    `remarks`: what is left to do that needs other rights.
+    """
 
     path: str
     version: int
     made: tuple[str, ...]
     known: tuple[str, ...]
+    remarks: tuple[str, ...] = ()
 
 
 class StoreKind(Protocol):

@@ -13,6 +13,7 @@ from collections.abc import Callable
 from typing import TYPE_CHECKING, Any, TypeVar
 
 from seasoned.errors import ReadOnlyStoreError, StoreError
+from seasoned.memory.stores.postgres.schema import SCHEMA
 from seasoned.registry import load_extra
 
 if TYPE_CHECKING:
@@ -47,6 +48,7 @@ class PostgresConnection:
         self.retry_s = retry_s
         self.lock = threading.RLock()
         self._live: psycopg.Connection[Any] | None = None
+        self.schema = SCHEMA
         self.generation = 0
         self._inside: str | None = None
         self._owner = 0
@@ -68,7 +70,7 @@ class PostgresConnection:
         if self._live is None:
             if self._inside is not None:
                 raise StoreError(f"{self.path}: the connection is gone", "a transaction has one", "Begin another.")
-            self._live = self._wire.connect(self._parameters, read_only=self.read_only)
+            self._live = self._wire.connect(self._parameters, read_only=self.read_only, schema=self.schema)
             self.generation += 1
         return self._live
 

@@ -7,7 +7,9 @@ from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
 from seasoned.errors import ForeignStoreError, NewerStoreError, NotFoundError, StoreError
+from seasoned.memory.stores.postgres.former_schema import FIRST_PARTITIONED_VERSION, partition_former_tables
 from seasoned.memory.stores.postgres.schema import MIGRATIONS, POSTGRES_VERSION, SCHEMA, TABLES, create_statements
+from seasoned.memory.stores.postgres.tenant_schema import acting_as_owner, add_tenant, lock_schema
 from seasoned.memory.stores.sqlite_schema import APPLICATION_ID
 
 if TYPE_CHECKING:
@@ -52,18 +54,22 @@ def prepare_schema(
     if found is not None and not migrate:
         raise _too_old(path, found, version)
     try:
+        if found is None:
+            _create(connection)
+            prepare_schema(connection, path, create=False, migrate=migrate, version=version, steps=steps)
+            return
         with connection.transaction():
-            # Another process may be doing the same.
-            connection.execute("SELECT pg_catalog.pg_advisory_xact_lock($1)", (APPLICATION_ID,))
+            lock_schema(connection)  # another process may be doing the same
             found = _version(connection, path)
-            if found is None:
-                for statement in create_statements():
-                    connection.execute(statement)
-                return
-            for step in range(found, version):
-                for statement in steps[step]:
-                    connection.execute(statement)
-                connection.execute(f"UPDATE {SCHEMA}.meta SET version = $1", (step + 1,))
+            _return_to_owner(connection)
+            with acting_as_owner(connection):
+                if found is not None and found < FIRST_PARTITIONED_VERSION:
+                    partition_former_tables(connection, path)
+                    found = POSTGRES_VERSION
+                for step in range(found or version, version):
+                    for statement in steps[step]:
+                        connection.execute(statement)
+                    connection.execute(f"UPDATE {SCHEMA}.meta SET version = $1", (step + 1,))
     except psycopg.errors.InsufficientPrivilege as error:
         if found is not None:
             raise _too_old(path, found, version) from error
@@ -72,6 +78,30 @@ def prepare_schema(
             "a role that may create a schema makes the tables",
             "Run `seasoned memory migrate` as the database's owner, with this role as a tenant.",
         ) from error
+
+
+def _create(connection: psycopg.Connection[Any]) -> None:
+    """Create the schema, unless another process does so at the same time."""
+    import psycopg
+
+    try:
+        with connection.transaction():
+            for statement in create_statements():
+                connection.execute(statement)
+    except (psycopg.errors.UniqueViolation, psycopg.errors.DuplicateTable, psycopg.errors.DuplicateSchema):
+        return  # it has committed: PostgreSQL waited for it
+
+
+def _return_to_owner(connection: psycopg.Connection[Any]) -> None:
+    """Give back, as a superuser, the tables that a migration by a superuser left to it."""
+    for statement in connection.execute(
+        "SELECT format('ALTER TABLE %s OWNER TO %I', pg_class.oid::regclass, pg_get_userbyid(meta.relowner)) "
+        "FROM pg_catalog.pg_class JOIN pg_catalog.pg_class AS meta ON meta.oid = $1::regclass "
+        "WHERE pg_class.relnamespace = meta.relnamespace AND pg_class.relkind IN ('r', 'p') "
+        "AND pg_class.relowner <> meta.relowner AND pg_has_role(pg_class.relowner, 'USAGE')",
+        (f"{SCHEMA}.meta",),
+    ).fetchall():
+        connection.execute(statement[0])
 
 
 def _too_old(path: str, found: int, version: int) -> StoreError:
@@ -128,7 +158,11 @@ def ensure_tenant(connection: psycopg.Connection[Any], path: str) -> None:
     if connection.execute(f"SELECT 1 FROM {SCHEMA}.tenant WHERE role = current_user").fetchone():
         return
     try:
-        connection.execute(f"INSERT INTO {SCHEMA}.tenant VALUES (current_user) ON CONFLICT DO NOTHING")
+        with connection.transaction():
+            [(role,)] = connection.execute("SELECT current_user::text").fetchall()
+            with acting_as_owner(connection):
+                lock_schema(connection)
+                add_tenant(connection, role)
     except psycopg.errors.InsufficientPrivilege as error:
         raise StoreError(
             f"{path}: this role is no tenant of this store",
@@ -151,37 +185,40 @@ def warn_of_superuser(connection: psycopg.Connection[Any], path: str) -> None:
         )
 
 
-def find_problems(connection: psycopg.Connection[Any]) -> list[str]:
-    """Return the errors in the catalogue: missing tables, columns, keys or policies, and invalid indexes."""
+def find_problems(connection: psycopg.Connection[Any], schema: str) -> list[str]:
+    """Return the errors in the catalogue of the tables in a schema, and of their parts.
+
+    These are missing tables, columns, keys or policies, and invalid indexes.
+    """
     columns: dict[str, set[str]] = {}
     for table, column in connection.execute(
         "SELECT relname::text, attname::text FROM pg_catalog.pg_class "
         "JOIN pg_catalog.pg_attribute ON attrelid = pg_class.oid "
         "WHERE relnamespace = $1::regnamespace AND relkind IN ('r', 'p') AND attnum > 0 AND NOT attisdropped",
-        (SCHEMA,),
+        (schema,),
     ).fetchall():
         columns.setdefault(table, set()).add(column)
-    guarded = dict(
-        connection.execute(
-            "SELECT relname::text, relrowsecurity AND relforcerowsecurity AND EXISTS (SELECT FROM pg_catalog.pg_policy "
-            "WHERE polrelid = pg_class.oid) FROM pg_catalog.pg_class "
-            "WHERE relnamespace = $1::regnamespace AND relkind IN ('r', 'p')",
-            (SCHEMA,),
-        ).fetchall()
-    )
     found = []
     for table in TABLES:
         missing = {column.name for column in table.columns} - columns.get(table.name, set())
         if missing:
             found.append(f"the table {table.name} lacks {', '.join(sorted(missing))}")
-        elif not guarded[table.name]:
-            found.append(f"the table {table.name} does not isolate tenants")
+    found += [
+        f"the table {name} does not isolate tenants"
+        for (name,) in connection.execute(
+            "SELECT relname::text FROM pg_catalog.pg_class JOIN pg_catalog.pg_namespace AS n ON n.oid = relnamespace "
+            "WHERE nspname = ANY($1) AND relkind IN ('r', 'p') AND relname NOT IN ('meta', 'tenant') "
+            "AND NOT (relrowsecurity AND relforcerowsecurity "
+            "AND EXISTS (SELECT FROM pg_catalog.pg_policy WHERE polrelid = pg_class.oid)) ORDER BY relname",
+            ([SCHEMA, schema],),
+        ).fetchall()
+    ]
     found += [
         f"the index {name} is not valid"
         for (name,) in connection.execute(
             "SELECT relname::text FROM pg_catalog.pg_index JOIN pg_catalog.pg_class ON pg_class.oid = indexrelid "
             "WHERE relnamespace = $1::regnamespace AND NOT (indisvalid AND indisready)",
-            (SCHEMA,),
+            (schema,),
         ).fetchall()
     ]
     keys: dict[str, set[tuple[str, ...]]] = {}
@@ -191,7 +228,7 @@ def find_problems(connection: psycopg.Connection[Any]) -> list[str]:
         "CROSS JOIN LATERAL unnest(indkey::int2[]) WITH ORDINALITY AS k (attnum, place) "
         "JOIN pg_catalog.pg_attribute ON attrelid = indrelid AND pg_attribute.attnum = k.attnum "
         "WHERE relnamespace = $1::regnamespace AND indisunique GROUP BY indexrelid, relname",
-        (SCHEMA,),
+        (schema,),
     ).fetchall():
         keys.setdefault(table_name, set()).add(tuple(key))
     for table in TABLES:

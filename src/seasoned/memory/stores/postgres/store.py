@@ -21,7 +21,7 @@ from seasoned.memory.stores.base import (
 )
 from seasoned.memory.stores.postgres.connection import RETRY_S, PostgresConnection
 from seasoned.memory.stores.postgres.pending_table import PostgresPendingTable
-from seasoned.memory.stores.postgres.schema import KEY_LIMIT_BYTES, POSTGRES_VERSION, TABLES, Column
+from seasoned.memory.stores.postgres.schema import KEY_LIMIT_BYTES, POSTGRES_VERSION, SCHEMA, TABLES, Column
 from seasoned.memory.stores.postgres.watermark import VERSION, parse_snapshot
 from seasoned.memory.stores.postgres.wire import translate
 from seasoned.memory.stores.sqlite_schema import COLUMNS
@@ -77,6 +77,7 @@ class PostgresStore(PostgresConnection):
     def __init__(self, url: str, *, create: bool, read_only: bool, retry_s: float = RETRY_S) -> None:
         super().__init__(url, read_only=read_only, retry_s=retry_s)
         from seasoned.memory.stores.postgres.migration import ensure_tenant, prepare_schema, warn_of_superuser
+        from seasoned.memory.stores.postgres.tenant_schema import schema_of
 
         self._planned = 0.0
         self._unsent: list[tuple[str, str, tuple[Any, ...]]] = []
@@ -92,6 +93,8 @@ class PostgresStore(PostgresConnection):
             if create and not read_only:
                 ensure_tenant(connection, self.path)
             warn_of_superuser(connection, self.path)
+            self.schema = schema_of(connection, self.path)
+            connection.execute(self._wire.search_path(self.schema))
 
     @staticmethod
     def migrate(path: str, tenants: Sequence[str] = (), passwords: Mapping[str, str] | None = None) -> MigrationReport:
@@ -394,37 +397,39 @@ class PostgresStore(PostgresConnection):
         """Return the errors that PostgreSQL finds in the tables."""
         from seasoned.memory.stores.postgres.migration import find_problems
 
-        return find_problems(self._connection())
+        return find_problems(self._connection(), self.schema)
 
     def compact(self) -> Rewriting:
-        """Let PostgreSQL give free space back: `VACUUM FULL` as the tables' owner, `VACUUM` where that is refused."""
+        """As the owner of the tables, rewrite those of all tenants with `VACUUM FULL`; no other role may."""
         with self.lock, self._errors():
             if self.read_only:
                 raise ReadOnlyStoreError(self.path, "it was opened read-only", "Open it for writing.")
             connection = self._connection()
-            owned = connection.execute(
-                "SELECT bool_and(pg_has_role(relowner, 'USAGE')) FROM pg_catalog.pg_class "
-                "WHERE relnamespace = 'seasoned'::regnamespace AND relkind IN ('r', 'p')"
-            ).fetchone()
-            how = "VACUUM (FULL, ANALYZE)" if owned and owned[0] else "VACUUM"
+            is_owner, owner = connection.execute(
+                "SELECT pg_has_role(relowner, 'USAGE'), pg_get_userbyid(relowner)::text FROM pg_catalog.pg_class "
+                "WHERE oid = $1::regclass",
+                (f"{SCHEMA}.namespace",),
+            ).fetchone() or (False, "")
+            if not is_owner:
+                return Rewriting(
+                    rewritten=False,
+                    remains=f"PostgreSQL rewrites tables only for their owner, {owner!r}: the deleted rows are still "
+                    "in them. Run `seasoned memory compact` as that role.",
+                )
             for name in _TABLES:
-                connection.execute(f"{how} {name}")
-        if owned and owned[0]:
-            return Rewriting(
-                rewritten=True,
-                remains="PostgreSQL's write-ahead log and its archives hold deleted rows until they are recycled. "
-                "Remove old archives, and backups of the server.",
-            )
+                connection.execute(f"VACUUM (FULL, ANALYZE) {SCHEMA}.{name}")
         return Rewriting(
-            rewritten=False,
-            remains="PostgreSQL does not let this role rewrite the tables, so the deleted rows are still in them. "
-            "Run `seasoned memory compact` as the tables' owner.",
+            rewritten=True,
+            remains="PostgreSQL's write-ahead log and its archives hold deleted rows until they are recycled. "
+            "Remove old archives, and backups of the server.",
         )
 
     def size_bytes(self) -> int | None:
-        """Return the size of the tables with their indexes, of all tenants together."""
+        """Return the size of the role's own tables with their indexes; as their owner, of those of all tenants."""
         row = self.execute(
-            "SELECT sum(pg_total_relation_size(oid)) FROM pg_catalog.pg_class "
-            "WHERE relnamespace = 'seasoned'::regnamespace AND relkind = 'r'"
+            "SELECT sum(pg_total_relation_size(pg_class.oid)) FROM pg_catalog.pg_class "
+            "JOIN pg_catalog.pg_namespace AS n ON n.oid = relnamespace WHERE relkind = 'r' "
+            "AND (nspname = ? OR (nspname ~ ? AND pg_has_role(relowner, 'USAGE')))",
+            (self.schema, f"^{SCHEMA}(_[0-9]+)?$"),
         ).fetchone()
-        return int(row[0])
+        return int(row[0] or 0)

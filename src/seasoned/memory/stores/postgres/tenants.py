@@ -1,28 +1,30 @@
-"""Tenants of a PostgreSQL store: roles that row-level security isolates.
+"""Tenants of a PostgreSQL store: roles, each with tables of its own that row-level security binds to it.
 
 A tenant is a role, never a variable that a client could set. Each may read and write the rows of its own namespaces,
 which may have any names. That holds for the tables' owner too, but not for superusers. It protects
-stored rows; it does not limit the load: a tenant can occupy the server, fill its disk, and lock a table. The total size
-of the tables is visible to all.
+stored rows; it does not limit the load: a tenant can occupy the server and fill its disk. The catalogues of PostgreSQL
+show every role that may connect the names of the tenants, and the sizes of their tables.
 """
 
 from __future__ import annotations
 
+import contextlib
 from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
 from seasoned.errors import ConfigError, InputError, StoreError, excerpt
 from seasoned.memory.stores.base import MigrationReport
-from seasoned.memory.stores.postgres.schema import GROUP, POSTGRES_VERSION, SCHEMA, TABLES
+from seasoned.memory.stores.postgres.schema import FORMER_GROUP, POSTGRES_VERSION, SCHEMA
+from seasoned.memory.stores.postgres.tenant_schema import acting_as_owner, add_tenant, lock_schema
 from seasoned.registry import load_extra
 
 if TYPE_CHECKING:
     import psycopg
 
-__all__ = ["GROUP", "migrate"]
+__all__ = ["migrate"]
 
+_RESERVED = (FORMER_GROUP, "public", "none", "current_user", "session_user", "current_role")
 _MAX_NAME_BYTES = 63  # PostgreSQL truncates a longer name, and two tenants would be one
-_FIXED = {"id", "tenant"}  # of a namespace: a tenant that could set them could claim another tenant's rows
 
 
 def migrate(url: str, tenants: Sequence[str] = (), passwords: Mapping[str, str] | None = None) -> MigrationReport:
@@ -51,13 +53,15 @@ def migrate(url: str, tenants: Sequence[str] = (), passwords: Mapping[str, str] 
             migration.prepare_schema(connection, path, create=True, migrate=True)
             with connection.transaction():
                 _check_owner(connection, path)
+                lock_schema(connection)
                 migration.ensure_tenant(connection, path)  # the owner is one too
                 known = tuple(name for name in tenants if _exists(connection, name))
-                if tenants:
-                    _grant(connection)
                 for name in tenants:
                     _admit(connection, path, name, secrets.get(name))
-    return MigrationReport(path, POSTGRES_VERSION, tuple(name for name in tenants if name not in known), known)
+                remarks = _close_database(connection)
+            _drop_former_group(connection)
+    made = tuple(name for name in tenants if name not in known)
+    return MigrationReport(path, POSTGRES_VERSION, made, known, remarks)
 
 
 def _check(tenants: Sequence[str], passwords: Mapping[str, str]) -> None:
@@ -70,7 +74,14 @@ def _check(tenants: Sequence[str], passwords: Mapping[str, str]) -> None:
                 f"a role's name has 1 to {_MAX_NAME_BYTES} bytes, none of them NUL",
                 "Choose another name.",
             )
-        if name.startswith("pg_") or name in (GROUP, "public", "none", "current_user", "session_user", "current_role"):
+        if name.startswith("pg_") or name in (
+            FORMER_GROUP,
+            "public",
+            "none",
+            "current_user",
+            "session_user",
+            "current_role",
+        ):
             raise InputError(f"tenant {excerpt(name)}", "PostgreSQL or seasoned uses this name", "Choose another one.")
     for name, password in passwords.items():
         if name not in tenants:
@@ -97,32 +108,6 @@ def _check_owner(connection: psycopg.Connection[Any], path: str) -> None:
         )
 
 
-def _grant(connection: psycopg.Connection[Any]) -> None:
-    """Create the group with the rights of a tenant: no TRUNCATE, REFERENCES or TRIGGER, no right on the schema."""
-    from psycopg import sql
-
-    if not _exists(connection, GROUP):
-        connection.execute(sql.SQL("CREATE ROLE {} NOLOGIN").format(sql.Identifier(GROUP)))
-    group = sql.Identifier(GROUP)
-    for table in TABLES:
-        where = sql.SQL("{}.{}").format(sql.Identifier(SCHEMA), sql.Identifier(table.name))
-        connection.execute(sql.SQL("REVOKE ALL ON {} FROM {}, PUBLIC").format(where, group))
-        if table.name == "namespace":
-            names = [column.name for column in table.columns if column.name not in _FIXED]
-            columns = sql.SQL(", ").join(map(sql.Identifier, names))
-            rights: sql.Composable = sql.SQL("SELECT, DELETE, INSERT ({}), UPDATE ({})").format(columns, columns)
-        else:
-            rights = sql.SQL("SELECT, INSERT, UPDATE, DELETE")
-        connection.execute(sql.SQL("GRANT {} ON {} TO {}").format(rights, where, group))
-    schema = sql.Identifier(SCHEMA)
-    connection.execute(sql.SQL("REVOKE ALL ON SCHEMA {} FROM {}, PUBLIC").format(schema, group))
-    connection.execute(sql.SQL("GRANT USAGE ON SCHEMA {} TO {}").format(schema, group))
-    connection.execute(sql.SQL("GRANT SELECT ON {}.meta, {}.tenant TO {}").format(schema, schema, group))
-    for name in ("namespace_number", "arrival_number"):
-        sequence = sql.Identifier(SCHEMA, name)
-        connection.execute(sql.SQL("GRANT USAGE ON SEQUENCE {} TO {}").format(sequence, group))
-
-
 def _admit(connection: psycopg.Connection[Any], path: str, name: str, password: str | None) -> None:
     from psycopg import sql
 
@@ -134,7 +119,7 @@ def _admit(connection: psycopg.Connection[Any], path: str, name: str, password: 
         "SELECT rolname::text FROM pg_catalog.pg_roles WHERE pg_has_role($1, oid, 'MEMBER') "
         "AND (rolsuper OR rolbypassrls OR rolcreaterole OR oid = (SELECT relowner FROM pg_catalog.pg_class "
         "WHERE oid = $2::regclass) OR (rolname <> $1 AND rolname <> $3)) ORDER BY rolname LIMIT 1",
-        (name, f"{SCHEMA}.namespace", GROUP),
+        (name, f"{SCHEMA}.namespace", FORMER_GROUP),
     ).fetchone()
     if bad is not None:
         raise ConfigError(
@@ -147,6 +132,50 @@ def _admit(connection: psycopg.Connection[Any], path: str, name: str, password: 
     if password is not None:
         secret = connection.pgconn.encrypt_password(password.encode(), name.encode(), b"scram-sha-256").decode()
         connection.execute(sql.SQL("ALTER ROLE {} PASSWORD {}").format(role, secret))
-    connection.execute(f"INSERT INTO {SCHEMA}.tenant VALUES ($1) ON CONFLICT DO NOTHING", (name,))
-    if not connection.execute("SELECT pg_has_role($1, $2, 'MEMBER')", (name, GROUP)).fetchone()[0]:  # type: ignore[index]
-        connection.execute(sql.SQL("GRANT {} TO {}").format(sql.Identifier(GROUP), role))
+    with acting_as_owner(connection):
+        add_tenant(connection, name)
+
+
+def _close_database(connection: psycopg.Connection[Any]) -> tuple[str, ...]:
+    """Let the tenants connect to this database, and no role that is none: it could read the catalogues.
+
+    Returns:
+        What the owner of the database must do instead, if this role may not.
+    """
+    from psycopg import sql
+
+    [(database, is_owner, is_open)] = connection.execute(
+        "SELECT datname::text, pg_has_role(datdba, 'USAGE'), has_database_privilege('public', oid, 'CONNECT') "
+        "FROM pg_catalog.pg_database WHERE datname = current_database()"
+    ).fetchall()
+    rows = connection.execute(
+        f"SELECT rolname::text FROM {SCHEMA}.tenant JOIN pg_catalog.pg_roles ON rolname = role "
+        "WHERE $1 OR NOT has_database_privilege(pg_roles.oid, current_database(), 'CONNECT') ORDER BY number",
+        (is_open,),
+    ).fetchall()
+    [(n_tenants,)] = connection.execute(f"SELECT count(*) FROM {SCHEMA}.tenant").fetchall()
+    if not rows or n_tenants < 2:  # the owner alone
+        return ()
+    name, roles = sql.Identifier(database), sql.SQL(", ").join(sql.Identifier(row[0]) for row in rows)
+    statements = [
+        sql.SQL("GRANT CONNECT ON DATABASE {} TO {}").format(name, roles),
+        sql.SQL("REVOKE CONNECT ON DATABASE {} FROM PUBLIC").format(name),
+    ]
+    if is_owner:
+        for statement in statements:
+            connection.execute(statement)
+        return ()
+    shown = "; ".join(statement.as_string(connection) for statement in statements)
+    return (
+        f"only the owner of the database {database!r} decides which roles may connect to it. As that role: {shown}",
+    )
+
+
+def _drop_former_group(connection: psycopg.Connection[Any]) -> None:
+    """Drop the role that held all tenants' rights before version 5, unless another database still needs it."""
+    import psycopg
+
+    if not _exists(connection, FORMER_GROUP):
+        return
+    with contextlib.suppress(psycopg.errors.InsufficientPrivilege, psycopg.errors.DependentObjectsStillExist):
+        connection.execute(f"DROP ROLE {FORMER_GROUP}")

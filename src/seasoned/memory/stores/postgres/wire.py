@@ -20,7 +20,7 @@ if TYPE_CHECKING:
     from psycopg.abc import Buffer
     from psycopg.adapt import Dumper, Loader, PyFormat
 
-__all__ = ["PackedNumbers", "connect", "escape", "parse_url", "safe_url", "translate", "unescape"]
+__all__ = ["PackedNumbers", "connect", "escape", "parse_url", "safe_url", "search_path", "translate", "unescape"]
 
 CONNECT_TIMEOUT_S = 10
 LOCK_TIMEOUT_S = 30
@@ -33,7 +33,7 @@ _ESCAPED = re.compile(f"{_MARK}(.)", re.DOTALL)
 
 # One round trip. A server that lost its client lets go of its locks: soon where the host is gone, later where it froze.
 _SETTINGS = (
-    f"SET search_path = {SCHEMA}, pg_temp; SET lock_timeout = '{LOCK_TIMEOUT_S}s'; "
+    f"SET lock_timeout = '{LOCK_TIMEOUT_S}s'; "
     f"SET idle_in_transaction_session_timeout = '{IDLE_TIMEOUT_S}s'; SET client_encoding = 'UTF8'; "
     # Every query names a namespace, and an index begins with it; the planner, without statistics, may not see that.
     # Plans are made for any namespace, not for one that the statistics do not know and take for empty.
@@ -196,8 +196,13 @@ def _adds_information(record: logging.LogRecord) -> bool:
     return getattr(record.args[0], "_conn", None) not in _ours
 
 
-def connect(parameters: dict[str, Any], *, read_only: bool) -> psycopg.Connection[Any]:
-    """Return a new connection with our settings and types."""
+def search_path(schema: str) -> str:
+    """Return the statement by which names without a schema are those of tables in this one."""
+    return f"SET search_path = {schema}, pg_temp"
+
+
+def connect(parameters: dict[str, Any], *, read_only: bool, schema: str = SCHEMA) -> psycopg.Connection[Any]:
+    """Return a new connection with our settings and types, to the tables of a schema."""
     import psycopg
 
     logging.getLogger("psycopg").addFilter(_adds_information)  # the same one again is added once
@@ -215,7 +220,8 @@ def connect(parameters: dict[str, Any], *, read_only: bool) -> psycopg.Connectio
         for name, loader in loaders:
             connection.adapters.register_loader(name, loader)
         _ours.add(connection)
-        connection.execute(_SETTINGS + ("; SET default_transaction_read_only = on" if read_only else ""))
+        only = "; SET default_transaction_read_only = on" if read_only else ""
+        connection.execute(f"{_SETTINGS}; {search_path(schema)}{only}")
     except BaseException:
         connection.close()
         raise
