@@ -6,7 +6,7 @@ from pathlib import Path
 from typing import Any
 
 from seasoned.agents import UniformReader
-from seasoned.checks import check_text, suggest
+from seasoned.checks import check_file_name, check_text, suggest
 from seasoned.envs import open_env
 from seasoned.errors import InputError, NotFoundError, ReadOnlyStoreError, UnknownNameError, excerpt
 from seasoned.llms import (
@@ -133,6 +133,8 @@ async def close_reader(reader: PriorReader | Chooser) -> None:
 
 def known_namespaces(path: str, *, read_only: bool = True) -> dict[str, str]:
     """Return the namespaces of a store, each with its encoder's identity; an empty dict if there is no store yet."""
+    if is_file(path):
+        check_file_name(path)
     if is_file(path) and not Path(path).exists():
         return {}
     try:

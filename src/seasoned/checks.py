@@ -7,8 +7,10 @@ check never calls code of the value, besides its `repr` for the message.
 from __future__ import annotations
 
 import math
+import os
 import re
 from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
+from pathlib import Path
 from typing import Any, TypeVar
 
 import numpy as np
@@ -19,6 +21,7 @@ __all__ = [
     "MAX_INT_BITS",
     "MAX_JSON_VALUES",
     "MAX_REWARD",
+    "check_file_name",
     "check_flag",
     "check_function",
     "check_instance",
@@ -78,6 +81,28 @@ def check_text(name: str, text: object, *, error: type[SeasonedError] = InputErr
             "Decode the bytes it came from with errors='replace'.",
         ) from None
     return text
+
+
+def check_file_name(path: str | os.PathLike[str]) -> None:
+    """Refuse a path that the system does not take: one that is too long, or that it cannot encode.
+
+    Raises:
+        InputError: it is one, or its folders cannot be searched.
+
+    Example:
+        >>> check_file_name("agent.db")
+    """
+    next_step = "Name another file."
+    try:
+        Path(path).stat()
+    except UnicodeError as error:
+        rule = "a path must be text that the system can encode"
+        raise InputError(f"path = {excerpt(str(path))}", rule, next_step) from error
+    except (FileNotFoundError, NotADirectoryError):
+        pass
+    except OSError as error:
+        seen = f"path = {excerpt(str(path))}: {error.strerror}"
+        raise InputError(seen, "the system must be able to look for the file", next_step) from error
 
 
 def check_texts(name: str, values: object, *, next_step: str = "Pass a list of texts.") -> tuple[str, ...]:

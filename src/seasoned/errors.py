@@ -177,6 +177,6 @@ def excerpt(value: object, limit_chars: int = 80) -> str:
     """
     try:
         text = repr(value[: limit_chars + 1] if isinstance(value, str) else value)
-    except ValueError:  # an integer of more digits than Python writes
+    except (ValueError, RecursionError):  # an integer of more digits than Python writes; a list in a list, and so on
         text = f"<{type(value).__name__} too long to write>"
     return text if len(text) <= limit_chars else text[: limit_chars - 3] + "..."

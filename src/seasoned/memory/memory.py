@@ -197,6 +197,8 @@ class Memory:
 
     def add_many(self, episodes: Iterable[Episode]) -> list[str]:
         """Store several episodes in one transaction, all or none, and return their ids."""
+        if not isinstance(episodes, Iterable):
+            raise InputError(f"episodes = {excerpt(episodes)}", "episodes come in an iterable", "Pass a list of them.")
         timed = [TimedEpisode(self.session.redaction.episode(episode), None) for episode in episodes]
         self.session.write(lambda: self.session.writer.add(timed))
         return [str(one.episode.id) for one in timed]

@@ -7,10 +7,12 @@ import signal
 import stat
 import subprocess
 import sys
+import uuid
 from pathlib import Path
 
 import pytest
 from dying import ended, forked
+from postgres_server import PASSWORD, postgres  # noqa: F401
 
 from seasoned import Episode, Memory, Step
 from seasoned.errors import NotFoundError
@@ -18,6 +20,8 @@ from seasoned.memory.maintenance.backup import backup
 from seasoned.memory.maintenance.compaction import compact
 from seasoned.memory.stores.base import Rewriting
 from seasoned.memory.stores.partial_folder import partial_folder, partials_of
+from seasoned.memory.stores.postgres.schema import GROUP
+from seasoned.memory.stores.postgres.store import PostgresStore
 
 SECRET = "Quince Marmalade 7741"
 
@@ -163,3 +167,20 @@ def test_compaction_says_what_it_did_and_ends_an_unfinished_erasure(tmp_path):
         assert memory.compact() == Rewriting(rewritten=True, remains=None)
     done = compact(path, encoder=Words())
     assert (done.rewritten, done.remains) == (True, None)
+
+
+def test_tenant_is_told_that_only_the_owner_can_rewrite_the_tables(postgres):  # noqa: F811
+    url, tenant = postgres.fresh(), f"tenant_{uuid.uuid4().hex[:8]}"
+    database = url.rpartition("/")[2]
+    with postgres.connect() as admin:  # another test's owner may have made the group, which is the server's
+        if admin.execute("SELECT 1 FROM pg_roles WHERE rolname = %s", (GROUP,)).fetchone():
+            admin.execute(f"GRANT {GROUP} TO owner_{database} WITH ADMIN OPTION")
+    PostgresStore.migrate(url, [tenant], {tenant: PASSWORD})
+    with Memory.open(postgres.url(tenant, database=database)) as memory:
+        memory.add(Episode("t", [Step(SECRET, "go", 1.0)], subject="quince"))
+        erased = memory.erase("quince")
+        assert erased.rewriting is not None
+        assert not erased.rewriting.rewritten
+        assert "as the tables' owner" in str(erased.rewriting.remains)
+        assert memory.compact() == erased.rewriting
+    assert compact(url).rewritten

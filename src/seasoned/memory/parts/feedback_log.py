@@ -11,7 +11,7 @@ from typing import cast
 
 import numpy as np
 
-from seasoned.checks import check_number, check_reward, check_text, suggest
+from seasoned.checks import check_number, check_reward, check_text, check_texts, suggest
 from seasoned.errors import EpisodeConflictError, InputError, excerpt
 from seasoned.memory.session import Session
 from seasoned.memory.values.events import Event
@@ -298,7 +298,7 @@ class FeedbackLog:
         for name, value in (("episode id", episode_id), ("feedback id", id)):
             if value is not None:
                 check_text(name, value)
-        for kind in kinds or ():
+        for kind in () if kinds is None else check_texts("kinds", kinds):
             if kind not in FEEDBACK_KINDS:
                 raise InputError(
                     f"kind = {excerpt(kind)}", "no feedback is of this kind", suggest(kind, FEEDBACK_KINDS)

@@ -6,7 +6,7 @@ import time
 import uuid
 from dataclasses import replace
 
-from seasoned.checks import check_text
+from seasoned.checks import check_instance, check_one_of, check_text
 from seasoned.errors import NotFoundError, StoreError, excerpt
 from seasoned.memory.retention.compaction_mark import mark_compaction_due, rewrite
 from seasoned.memory.retention.copies import Copy, partial_copies, read_copies, record_copies
@@ -54,6 +54,7 @@ class Retention:
             (0, 1)
         """
         check_text("reason", reason)
+        check_instance("selection", selection, Selection, next_step="Build it with Selection(...).")
         quarantine = self._session.redaction.quarantine(Quarantine(uuid.uuid4().hex, selection, reason, time.time()))
         selection = quarantine.selection
 
@@ -107,6 +108,7 @@ class Retention:
 
     def selected(self, selection: Selection) -> tuple[int, int]:
         """Return the numbers of selected episodes and of selected feedback events."""
+        check_instance("selection", selection, Selection, next_step="Build it with Selection(...).")
         selection = self._session.redaction.selection(selection)
         return self._session.read(lambda: QuarantineWriter(self._store, self._ns).count_selected(selection))
 
@@ -120,6 +122,7 @@ class Retention:
         Returns:
             The pruned episodes, or those of a dry run.
         """
+        check_instance("budget", budget, Budget, next_step="Build it with Budget(...).")
         now = time.time()
 
         def plan() -> Pruning:
@@ -217,7 +220,7 @@ class Retention:
 
     def record_copy(self, kind: str, path: str) -> None:
         """Record an `export` or a `backup`, so that an erasure can name it."""
-        copy = Copy(kind, check_text("path", path), time.time())
+        copy = Copy(check_one_of("kind", kind, ("export", "backup")), check_text("path", path), time.time())
         self._session.write(lambda: record_copies(self._store, self._ns, [copy]))
 
     def copies(self) -> list[Copy]:

@@ -10,6 +10,7 @@ from collections.abc import Iterator
 from pathlib import Path
 
 from seasoned import sqlite_connection
+from seasoned.checks import check_file_name
 from seasoned.errors import (
     InputError,
     NewerStoreError,
@@ -20,6 +21,7 @@ from seasoned.errors import (
     excerpt,
 )
 from seasoned.memory.stores.partial_folder import partial_folder
+from seasoned.memory.stores.registry import is_file
 from seasoned.memory.stores.sqlite import check_ours
 
 __all__ = ["StoreFile", "check_path", "whole_file"]
@@ -73,6 +75,8 @@ def check_path(path: object) -> None:
     """Raise InputError unless this can name a file or a database."""
     if not isinstance(path, str | os.PathLike) or "\0" in str(path) or not str(path):
         raise InputError(f"path = {excerpt(path)}", "a path is a str or a Path, without NUL", "Name a store.")
+    if is_file(path):
+        check_file_name(path)
 
 
 @contextlib.contextmanager

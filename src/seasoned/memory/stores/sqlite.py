@@ -11,6 +11,7 @@ from pathlib import Path
 from typing import Any, TypeVar
 
 from seasoned import sqlite_connection
+from seasoned.checks import check_file_name
 from seasoned.errors import (
     ForeignStoreError,
     InputError,
@@ -78,6 +79,7 @@ class SqliteStore(sqlite_connection.Connection):
     ) -> None:
         if not isinstance(path, str | os.PathLike) or "\0" in str(path):
             raise InputError(f"path = {excerpt(path)}", "a path is a str or a Path, without NUL", "Name a file.")
+        check_file_name(path)
         super().__init__(str(os.fspath(path)))
         self.read_only = read_only
         self.writes = 0
@@ -85,6 +87,7 @@ class SqliteStore(sqlite_connection.Connection):
         self._epochs: dict[int, int] = {}
         self._synchronous = synchronous
         self._frozen: tuple[int, ...] | None = None
+        self._opened: tuple[int, int] | None = None
         if self.file is not None:
             file = Path(self.path)
             if file.is_dir():
@@ -131,7 +134,21 @@ class SqliteStore(sqlite_connection.Connection):
         except BaseException:
             connection.close()
             raise
+        self._opened = None if self.file is None else _identity(self.file)
         return connection
+
+    def _check_in_place(self) -> None:
+        """Refuse to write if the path does not name the opened file any more: the log would be lost, or be another's.
+
+        Raises:
+            StoreError: the file was moved, removed or replaced.
+        """
+        if self.file is not None and _identity(self.file) != self._opened:
+            raise StoreError(
+                f"{self.path} was moved, removed or replaced while it was open",
+                "a store is its file and its log, which have their places by name; nothing was written",
+                "Put the file back; or close the memory, and open the file where it is now.",
+            )
 
     def _prepare(self, connection: sqlite3.Connection) -> None:
         new = self._check_ownership(connection)
@@ -256,6 +273,7 @@ class SqliteStore(sqlite_connection.Connection):
                 if namespace_id is not None:
                     self._begin_write(namespace_id)
                 yield
+                self._check_in_place()
                 self.writes += 1  # before the commit: an interrupt in between must not hide it from `version`
                 self.execute("COMMIT")
             except BaseException:
@@ -339,6 +357,15 @@ class SqliteStore(sqlite_connection.Connection):
                     )
                 time.sleep(0.05)
         return Rewriting(rewritten=True)
+
+
+def _identity(file: str) -> tuple[int, int] | None:
+    """Return device and inode of the file that a path names now; None: there is none."""
+    try:
+        stat = Path(file).stat()
+    except OSError:
+        return None
+    return stat.st_dev, stat.st_ino
 
 
 def _log_bytes(file: Path) -> int:
