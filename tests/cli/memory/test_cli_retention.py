@@ -214,7 +214,11 @@ def test_erase_removes_the_data_of_its_dry_run(path, tmp_path):
     assert [(copy["kind"], copy["path"]) for copy in dry["copies"]] == [("export", "/exports/monday.jsonl")]
     assert dry["other_namespaces"] == ["other"]
     assert b"secret-0" in b"".join(file.read_bytes() for file in tmp_path.iterdir())
-    assert answer("erase", path, "--subject", "customer-0", "--yes", "-n", "shop") == {**dry, "done": True}
+    assert answer("erase", path, "--subject", "customer-0", "--yes", "-n", "shop") == {
+        **dry,
+        "done": True,
+        "rewriting": {"rewritten": True, "remains": None},
+    }
     assert ids(path) == ["run-2", "run-3"]
     left = b"".join(file.read_bytes() for file in tmp_path.iterdir())
     assert b"secret-0" not in left
