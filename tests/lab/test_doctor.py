@@ -199,7 +199,7 @@ def test_repeated_action_is_a_finding():
 
 def test_harmful_flips_are_a_finding():
     """`pay` is right in the first 40 episodes only; `means` still prefer it afterwards, `default` does not."""
-    prior = {"back": -0.6, "pay": -0.9, "wait": -3.0}
+    prior = {"back": -0.6, "pay": -0.8}
     rng = np.random.default_rng(0)
     with Memory.open(":memory:", gamma=0.0) as memory:
         for number in range(60):
