@@ -605,7 +605,7 @@ UPDATED = {
         "namespace.events",
     },
     "seasoned.memory.writing.interning": {"feature_set.last_visit", "namespace.{}"},
-    "seasoned.memory.writing.namespace_row": {"namespace.checksum", "namespace.feedback_limits"},
+    "seasoned.memory.writing.namespace_row": {"namespace.checksum", "namespace.feedback_limits", "namespace.redaction"},
     "seasoned.memory.writing.note_records": {"namespace.notes", "note.checksum", "note.revoked_at"},
     "seasoned.memory.writing.quarantine": {
         "feedback.live",

@@ -15,6 +15,7 @@ The message of each has three parts: the value seen, the rule that it breaks, an
     │   ├── StoreFullError             the disk is full; the transaction was rolled back
     │   ├── ReadOnlyStoreError         the store cannot be written
     │   ├── EncoderMismatchError       the namespace was encoded by another encoder
+    │   ├── RedactionMismatchError     the namespace's texts went through another redactor
     │   ├── EpisodeConflictError       this episode id is already stored with other content
     │   └── IntegrityError             the stored data contradict themselves
     ├── ModelError                     the language model or its endpoint
@@ -46,6 +47,7 @@ __all__ = [
     "NotFoundError",
     "RateLimitError",
     "ReadOnlyStoreError",
+    "RedactionMismatchError",
     "SeasonedError",
     "StoreBusyError",
     "StoreError",
@@ -120,6 +122,10 @@ class ReadOnlyStoreError(StoreError):
 
 class EncoderMismatchError(StoreError):
     """The namespace was encoded by another encoder; features of two encoders are never mixed."""
+
+
+class RedactionMismatchError(StoreError):
+    """The namespace's texts went through another redactor; texts of two redactors are never mixed."""
 
 
 class EpisodeConflictError(StoreError):

@@ -11,6 +11,7 @@ from serving import error_of, serving
 
 from seasoned import Memory
 from seasoned.cli.main import cli
+from seasoned.errors import RedactionMismatchError
 from seasoned.states import Redactor
 
 httpx = pytest.importorskip("httpx")
@@ -96,3 +97,23 @@ def test_memory_of_the_service_is_that_of_the_library(tmp_path):
         [found] = memory.search(STATE, threshold=1.0)
         assert found.experience.action == "write to [email]"
         memory.verify()
+
+
+def test_service_uses_the_redactor_of_the_namespace(tmp_path):
+    with serving(tmp_path / "a.db", redact=Redactor()) as client:
+        client.post("/v1/episodes", json=EPISODE)
+    with serving(tmp_path / "a.db") as client:
+        client.post("/v1/episodes", json={**EPISODE, "id": "e2"})
+        assert SECRET not in client.get("/v1/episodes/e2").text
+    with pytest.raises(RedactionMismatchError), serving(tmp_path / "a.db", redact=Redactor(["emails"])):
+        pass
+
+
+def test_service_without_the_key_of_the_namespace_does_not_start(tmp_path):
+    keyed = Redactor(keyed=b"0123456789abcdef")
+    with serving(tmp_path / "a.db", redact=keyed) as client:
+        client.post("/v1/episodes", json=EPISODE)
+    with pytest.raises(RedactionMismatchError, match="redact="), serving(tmp_path / "a.db"):
+        pass
+    with serving(tmp_path / "a.db", redact=keyed) as client:
+        assert client.get("/v1/episodes/e1").status_code == 200

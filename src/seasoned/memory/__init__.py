@@ -7,6 +7,7 @@ from seasoned.memory.retention.pruning_plan import Budget, Pruning
 from seasoned.memory.stats import MemoryStats
 from seasoned.memory.values.events import Event
 from seasoned.memory.values.feedback_limits import FeedbackLimits
+from seasoned.memory.values.redactor_record import as_stored
 from seasoned.memory.values.selection import Quarantine, Selection
 from seasoned.memory.verify import Verification
 from seasoned.memory.writing.recorder import EpisodeRecorder
@@ -24,4 +25,5 @@ __all__ = [
     "Quarantine",
     "Selection",
     "Verification",
+    "as_stored",
 ]

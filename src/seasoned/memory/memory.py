@@ -122,13 +122,16 @@ class Memory:
             max_text_bytes: the largest state or action that is accepted, as UTF-8.
             redact: rewrites states, actions, tasks, reasons, and the texts of notes and feedback before they are stored
                 or looked up, such as `seasoned.states.Redactor`. Ids, subjects, sources, authors and names are stored
-                unchanged: erasure needs them. Evidence about an action is evidence about its redacted text.
+                unchanged: erasure needs them. Evidence about an action is evidence about its redacted text. None: the
+                namespace's own, which it records when it is made, or while it has no episodes.
 
         Raises:
             InputError: gamma, the namespace or the size limit breaks a rule.
             NotFoundError: there is no such file or namespace, and `create` is False.
             ForeignStoreError, NewerStoreError: the file is not a store, or of a newer version. It is left unchanged.
             EncoderMismatchError: the namespace was encoded by another encoder, and `reindex` is False.
+            RedactionMismatchError: its texts went through another redactor. One with a key, or a function, must be
+                passed by whoever adds or looks up a text; without it these calls raise this error.
         """
         check_text("namespace", namespace)
         max_text_bytes = check_max_text_bytes(max_text_bytes)
@@ -146,9 +149,9 @@ class Memory:
         writes = create and not read_only
         try:
             entered = store.retrying(
-                lambda: enter_namespace(store, namespace, gamma, encoder, create=writes, reindex=reindex)
+                lambda: enter_namespace(store, namespace, gamma, encoder, redact, create=writes, reindex=reindex)
             )
-            return cls(Session(store, entered, encoder, max_text_bytes=max_text_bytes, redact=redact))
+            return cls(Session(store, entered, encoder, max_text_bytes=max_text_bytes, redact=entered.redact))
         except BaseException:
             store.close()
             raise

@@ -16,8 +16,17 @@ from seasoned.memory.stores.base import Store
 from seasoned.memory.stores.registry import open_store
 from seasoned.memory.values.corruption import decode, decode_first, decode_texts
 from seasoned.memory.values.encoder_mismatch import excerpts_at_difference
+from seasoned.memory.values.redacted import Redact
+from seasoned.memory.values.redactor_record import (
+    NO_REDACTOR,
+    NOT_RECORDED,
+    as_stored,
+    identity_of,
+    mismatch,
+    redactor_of,
+)
 from seasoned.memory.writing.episode_writer import Writer
-from seasoned.memory.writing.namespace_row import update_namespace_checksum
+from seasoned.memory.writing.namespace_row import update_namespace_checksum, write_redaction
 from seasoned.protocols import StateEncoder
 from seasoned.sqlite_connection import store_errors
 
@@ -39,19 +48,21 @@ _LISTED = 10
 
 @dataclass(frozen=True, slots=True)
 class Namespace:
-    """An entered namespace: its number in the store, its name, and the discount to use."""
+    """An entered namespace: its number in the store, its name, and the discount and the redactor to use."""
 
     id: int
     name: str
     gamma: float
+    redact: Redact | None
 
 
 class NamespaceEntry(NamedTuple):
-    """A row of the table `namespace`: its number in the store, its encoder's identity, its discount."""
+    """A row of the table `namespace`: its number, its encoder's identity, its discount, its redactor's identity."""
 
     id: int
     encoder: str
     gamma: float
+    redaction: str
 
 
 def list_namespaces(path: str | os.PathLike[str], *, read_only: bool) -> dict[str, str]:
@@ -67,7 +78,7 @@ def list_namespaces(path: str | os.PathLike[str], *, read_only: bool) -> dict[st
 
 def list_entries(store: Store) -> dict[str, NamespaceEntry]:
     """Return the caller's namespaces of a store by name, inside the caller's snapshot or transaction."""
-    sql = f"SELECT name, id, encoder, gamma FROM namespace WHERE {store.tenant_condition} ORDER BY name"
+    sql = f"SELECT name, id, encoder, gamma, redaction FROM namespace WHERE {store.tenant_condition} ORDER BY name"
     rows = store.execute(sql).fetchall()
     names = decode_texts(store.path, "namespace", rows)
     return dict(zip(names, decode(store.path, [row[1:] for row in rows], NamespaceEntry), strict=True))
@@ -87,20 +98,20 @@ def find_entry(store: Store, name: str) -> NamespaceEntry:
 
 
 def _find(store: Store, name: str) -> NamespaceEntry | None:
-    sql = f"SELECT id, encoder, gamma FROM namespace WHERE name = ? AND {store.tenant_condition}"
+    sql = f"SELECT id, encoder, gamma, redaction FROM namespace WHERE name = ? AND {store.tenant_condition}"
     return decode_first(store.path, store.execute(sql, (name,)).fetchall(), NamespaceEntry)
 
 
-def make_namespace(store: Store, name: str, gamma: float, encoder: StateEncoder) -> int | None:
+def make_namespace(store: Store, name: str, gamma: float, encoder: StateEncoder, redaction: str) -> int | None:
     """Make a namespace and its default view, inside a transaction; None if another process made it just now.
 
     A read-only reader cannot make the view later.
     """
     store.check_key("namespace", name)
     row = store.execute(
-        "INSERT INTO namespace (name, encoder, gamma, created_at, checksum) VALUES (?, ?, ?, ?, ?) "
+        "INSERT INTO namespace (name, encoder, gamma, redaction, created_at, checksum) VALUES (?, ?, ?, ?, ?, ?) "
         "ON CONFLICT DO NOTHING RETURNING id",
-        (name, encoder.identity, gamma, time.time(), b""),
+        (name, encoder.identity, gamma, redaction, time.time(), b""),
     ).fetchone()
     if row is None:
         return None
@@ -121,13 +132,21 @@ def names_in_file(path: Path) -> list[str]:
 
 
 def enter_namespace(
-    store: Store, name: str, gamma: float | None, encoder: StateEncoder, *, create: bool, reindex: bool
+    store: Store,
+    name: str,
+    gamma: float | None,
+    encoder: StateEncoder,
+    redact: Redact | None,
+    *,
+    create: bool,
+    reindex: bool,
 ) -> Namespace:
     """Find or make a namespace, and encode it again if `reindex` asks for it.
 
     Raises:
         NotFoundError: it does not exist, and `create` is False.
         EncoderMismatchError: it was encoded by another encoder, and `reindex` is False.
+        RedactionMismatchError: its texts went through another redactor than `redact`.
 
     An encoder's own error at a state is passed on; the namespace then keeps its encoding.
     """
@@ -140,9 +159,10 @@ def enter_namespace(
             advice = "Choose one." if known else "Record an episode first, or import one."
             raise NotFoundError(f"namespace {excerpt(name)}", f"this memory has {known or 'none'}", advice)
         with store.transaction(None):
-            make_namespace(store, name, DEFAULT_GAMMA if gamma is None else gamma, encoder)
+            make_namespace(store, name, DEFAULT_GAMMA if gamma is None else gamma, encoder, identity_of(redact))
         with store.snapshot():
             entry = find_entry(store, name)
+    redact = _redactor(store, name, entry, redact)
     if entry.encoder != encoder.identity:
         if not reindex:
             ours, theirs = excerpts_at_difference(encoder.identity, entry.encoder)
@@ -157,4 +177,27 @@ def enter_namespace(
             if store.pending is not None:
                 store.pending.lock(entry.id)  # a concurrent `add` waits, and then sees the new encoder
             derive_pending(store, entry.id, writer)  # a state that this encoder refuses would block every reader
-    return Namespace(entry.id, name, entry.gamma if gamma is None else gamma)
+    return Namespace(entry.id, name, entry.gamma if gamma is None else gamma, redact)
+
+
+def _redactor(store: Store, name: str, entry: NamespaceEntry, redact: Redact | None) -> Redact | None:
+    """Return the redactor to use: the namespace's own, if none is passed. The first one is recorded.
+
+    Raises:
+        RedactionMismatchError: another one than the namespace's own is passed.
+    """
+    given = identity_of(redact)
+    if redact is as_stored or given == entry.redaction:
+        return redact
+    if redact is None:
+        return redactor_of(name, entry.redaction)
+    if entry.redaction not in (NOT_RECORDED, NO_REDACTOR):
+        raise mismatch(name, entry.redaction, given)
+    if entry.redaction == NO_REDACTOR:
+        with store.snapshot():
+            if store.execute("SELECT 1 FROM episode WHERE namespace_id = ? LIMIT 1", (entry.id,)).fetchone():
+                raise mismatch(name, entry.redaction, given)
+    if not store.read_only:
+        with store.transaction(entry.id):
+            write_redaction(store, entry.id, given)
+    return redact

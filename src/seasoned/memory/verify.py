@@ -117,6 +117,7 @@ class _NamespaceRow(NamedTuple):
     name: str
     encoder: str
     gamma: float
+    redaction: str
     created_at: float
     feedback_limits: str
     checksum: bytes
@@ -481,11 +482,11 @@ def _check_counters(check: _Check, rows: _Rows) -> None:
 def _check_checksums(check: _Check, rows: _Rows) -> None:
     """Check the raw values of rows that no digest covers: times, revocations, settings, copies."""
     [settings] = rows(
-        _NamespaceRow, "SELECT name, encoder, gamma, created_at, feedback_limits, checksum FROM namespace WHERE id = ?"
+        _NamespaceRow,
+        "SELECT name, encoder, gamma, redaction, created_at, feedback_limits, checksum FROM namespace WHERE id = ?",
     )
-    name, encoder, gamma, created_at, limits, expected = settings
-    found = row_checksum("namespace", name, encoder, gamma, created_at, limits)
-    check(found == expected, f"the settings {settings[:-1]} differ from their checksum")
+    found = row_checksum("namespace", *settings[:-1])
+    check(found == settings.checksum, f"the settings {settings[:-1]} differ from their checksum")
     for episode in rows(
         _EpisodeChecksum, "SELECT id, digest, created_at, checksum FROM episode WHERE namespace_id = ?"
     ):

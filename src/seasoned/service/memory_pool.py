@@ -45,6 +45,7 @@ class MemoryPool:
                     os.fspath(path), namespace=name, create=create, read_only=read_only, redact=redact, **own
                 )
                 self._memories[memory.namespace] = memory
+                memory.redacted("a text")  # raises for a namespace whose redactor has to be passed
         except BaseException:
             self.close()
             raise

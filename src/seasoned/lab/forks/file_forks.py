@@ -8,7 +8,7 @@ from pathlib import Path
 
 from seasoned.lab.forks.promotion_plan import PromotionPlan, open_fork
 from seasoned.lab.forks.snapshots import Snapshot, added_lines, carry_lines, exported_lines, snapshot_of
-from seasoned.memory import Memory
+from seasoned.memory import Memory, as_stored
 from seasoned.memory.maintenance.backup import backup, restore
 from seasoned.memory.maintenance.replacement import add_copies, copy_file, exclusive_file, replace_content, single_file
 from seasoned.memory.retention.copies import Copy, record_copy_in_file
@@ -68,7 +68,7 @@ def _carry(
         gamma, copies, encoder = old.gamma, old.copies(), old.encoder
     if candidate not in {one.path for one in copies}:
         copies.append(Copy("backup", candidate, time.time()))
-    with Memory.open(new, namespace=name, gamma=gamma, encoder=encoder) as memory:
+    with Memory.open(new, namespace=name, gamma=gamma, encoder=encoder, redact=as_stored) as memory:
         n_carried = carry_lines(memory, since)
         memory.verify()
     add_copies(new, name, copies)

@@ -8,8 +8,8 @@ from collections.abc import Callable
 from seasoned.errors import StoreError
 from seasoned.lab.forks.promotion_plan import PromotionPlan, open_fork
 from seasoned.lab.forks.snapshots import Snapshot, added_lines, carry_lines, carry_rest, exported_lines, snapshot_of
-from seasoned.memory import Memory
-from seasoned.memory.maintenance.replacement import add_copies, rename_namespaces
+from seasoned.memory import Memory, as_stored
+from seasoned.memory.maintenance.replacement import add_copies, copy_redaction, rename_namespaces
 from seasoned.memory.retention.copies import Copy
 from seasoned.memory.stores.registry import display_path
 from seasoned.protocols import StateEncoder
@@ -23,9 +23,10 @@ def fork_namespace(memory: Memory, url: str, name: str) -> Snapshot:
     The memory records the copy before the copy exists, so that an erasure misses none.
     """
     _record_copy(url, memory.namespace, name)
-    with Memory.open(url, namespace=name, gamma=memory.gamma, encoder=memory.encoder) as fork:
+    with Memory.open(url, namespace=name, gamma=memory.gamma, encoder=memory.encoder, redact=as_stored) as fork:
         fork.import_lines(memory.export())
         base = snapshot_of(exported_lines(fork))
+    copy_redaction(url, memory.namespace, name)
     _carry_copies(memory, url, name, but=name)
     return base
 

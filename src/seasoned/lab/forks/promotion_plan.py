@@ -9,7 +9,7 @@ from dataclasses import dataclass
 from seasoned.checks import suggest
 from seasoned.errors import NotFoundError, excerpt
 from seasoned.lab.forks.snapshots import Snapshot
-from seasoned.memory import Memory
+from seasoned.memory import Memory, as_stored
 from seasoned.memory.stores.registry import display_path
 from seasoned.memory.transfer.merge import encoder_of
 from seasoned.protocols import StateEncoder
@@ -60,7 +60,7 @@ def encoder_identity(path: str | os.PathLike[str], namespace: str) -> str:
 def open_fork(
     path: str | os.PathLike[str], namespace: str, encoder: StateEncoder | None, *, read_only: bool = True
 ) -> Memory:
-    """Open an existing namespace with its own encoder.
+    """Open an existing namespace with its own encoder, to copy stored texts: they are not redacted again.
 
     Args:
         path, namespace: the memory.
@@ -71,4 +71,6 @@ def open_fork(
         NotFoundError: there is no such memory or namespace.
     """
     own_encoder = encoder_of(encoder_identity(path, namespace), encoder)
-    return Memory.open(path, namespace=namespace, encoder=own_encoder, create=False, read_only=read_only)
+    return Memory.open(
+        path, namespace=namespace, encoder=own_encoder, create=False, read_only=read_only, redact=as_stored
+    )

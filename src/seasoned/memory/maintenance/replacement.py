@@ -14,9 +14,17 @@ from seasoned.memory.namespace import find_entry, list_entries
 from seasoned.memory.retention.copies import Copy, record_copies
 from seasoned.memory.stores.atomic_file import StoreFile
 from seasoned.memory.stores.registry import open_store
-from seasoned.memory.writing.namespace_row import update_namespace_checksum
+from seasoned.memory.writing.namespace_row import update_namespace_checksum, write_redaction
 
-__all__ = ["add_copies", "copy_file", "exclusive_file", "rename_namespaces", "replace_content", "single_file"]
+__all__ = [
+    "add_copies",
+    "copy_file",
+    "copy_redaction",
+    "exclusive_file",
+    "rename_namespaces",
+    "replace_content",
+    "single_file",
+]
 
 _BUSY = (sqlite3.SQLITE_BUSY, sqlite3.SQLITE_LOCKED)
 
@@ -37,6 +45,15 @@ def add_copies(path: str | os.PathLike[str], namespace: str, copies: Iterable[Co
                 record_copies(store, namespace_id, wanted)
 
         store.retrying(attempt)
+
+
+def copy_redaction(url: str, source: str, target: str) -> None:
+    """Record the redactor of one namespace in another one of the same server, which holds a copy of its texts."""
+    with contextlib.closing(open_store(url, create=False, read_only=False)) as store:
+        with store.snapshot():
+            redaction, target_id = find_entry(store, source).redaction, find_entry(store, target).id
+        with store.transaction(target_id):
+            write_redaction(store, target_id, redaction)
 
 
 def rename_namespaces(url: str, new_names: Mapping[str, str]) -> None:

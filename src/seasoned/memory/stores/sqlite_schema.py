@@ -239,6 +239,7 @@ CREATE INDEX note_by_kind ON note (namespace_id, kind, created_at, id);
 # the store was rewritten.
 _FOURTH = """
 ALTER TABLE namespace ADD COLUMN feedback_limits TEXT NOT NULL DEFAULT '{}';
+ALTER TABLE namespace ADD COLUMN redaction TEXT NOT NULL DEFAULT '';
 ALTER TABLE namespace ADD COLUMN compaction_due INTEGER NOT NULL DEFAULT 0;
 ALTER TABLE namespace ADD COLUMN checksum BLOB NOT NULL DEFAULT x'';
 ALTER TABLE episode ADD COLUMN checksum BLOB NOT NULL DEFAULT x'';
@@ -246,7 +247,7 @@ ALTER TABLE feedback ADD COLUMN checksum BLOB NOT NULL DEFAULT x'';
 ALTER TABLE note ADD COLUMN checksum BLOB NOT NULL DEFAULT x'';
 ALTER TABLE quarantine ADD COLUMN checksum BLOB NOT NULL DEFAULT x'';
 ALTER TABLE copy ADD COLUMN checksum BLOB NOT NULL DEFAULT x'';
-UPDATE namespace SET checksum = row_checksum('namespace', name, encoder, gamma, created_at, feedback_limits);
+UPDATE namespace SET checksum = row_checksum('namespace', name, encoder, gamma, redaction, created_at, feedback_limits);
 UPDATE episode SET checksum = row_checksum('episode', digest, created_at);
 UPDATE feedback SET checksum = row_checksum('feedback', digest, revoked_at, superseded_by IS NOT NULL);
 UPDATE note SET checksum = row_checksum('note', digest, revoked_at);

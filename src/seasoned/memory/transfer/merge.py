@@ -15,6 +15,7 @@ from seasoned.errors import (
     EpisodeConflictError,
     InputError,
     NotFoundError,
+    RedactionMismatchError,
     StoreBusyError,
     excerpt,
 )
@@ -31,6 +32,7 @@ from seasoned.memory.transfer.manifest import Manifest, NoteDigest, read_manifes
 from seasoned.memory.values.encoder_mismatch import excerpts_at_difference
 from seasoned.memory.values.events import Event
 from seasoned.memory.values.redacted import already_redacted
+from seasoned.memory.values.redactor_record import NOT_RECORDED
 from seasoned.memory.values.selection import Quarantine
 from seasoned.memory.writing.episode_writer import TimedEpisode, Writer
 from seasoned.memory.writing.evidence_views import Deriver
@@ -79,6 +81,7 @@ class _Plan:
     name: str
     encoder: StateEncoder
     gamma: float
+    redaction: str
     sources: list[tuple[Store, int]] = field(default_factory=list)
 
 
@@ -91,10 +94,10 @@ def merge(
     """Add to `target` the records that it lacks: episodes, feedback, quarantines, notes, namespace by namespace.
 
     Records of the target keep their order; new ones follow in the order of their source, with their times. A namespace
-    that the target lacks gets its source's encoder, gamma and limits of feedback; a new target file appears when it is
-    complete. Feedback that is revoked or superseded in either store is so afterwards (`reconcile`), and so is a
-    released quarantine. Merging again changes nothing; merging two stores into each other gives both the same content.
-    Records that the target erased or pruned come back if a source still has them.
+    that the target lacks gets its source's encoder, gamma, redactor and limits of feedback; a new target file appears
+    when it is complete. Feedback that is revoked or superseded in either store is so afterwards (`reconcile`), and so
+    is a released quarantine. Merging again changes nothing; merging two stores into each other gives both the same
+    content. Records that the target erased or pruned come back if a source still has them.
 
     Everything is checked before anything is written. Each namespace is written in one transaction: after a crash it is
     as before or complete. On an SQLite target other writers wait meanwhile.
@@ -109,6 +112,7 @@ def merge(
         InputError: there is no source, or a source is the target; or the gammas of a namespace differ.
         NotFoundError: a source does not exist, or no source has the namespace.
         EncoderMismatchError: a namespace was encoded by different encoders.
+        RedactionMismatchError: its texts went through different redactors.
         UnknownNameError: a namespace's encoder is not built in, and was not passed.
         EpisodeConflictError: an id has different contents; the message lists the first ten.
         InputError: feedback of a source exceeds a limit of the target, or a note is not of its kind's form.
@@ -202,7 +206,7 @@ def _plans(
             where, expected = settings.setdefault(name, (source.path, entry))
             _check_settings(name, source.path, entry, where, expected)
             if name not in plans:
-                plans[name] = _Plan(name, encoder_of(entry.encoder, encoder), entry.gamma)
+                plans[name] = _Plan(name, encoder_of(entry.encoder, encoder), entry.gamma, entry.redaction)
             plans[name].sources.append((source, entry.id))
     if only is not None and only not in plans:
         known = sorted({name for source in sources for name in _entries(source)})
@@ -235,6 +239,13 @@ def _check_settings(name: str, path: str, entry: NamespaceEntry, other_path: str
             f"{where} was encoded by {ours}",
             f"in {other_path} it was encoded by {theirs}; features of two encoders are never mixed",
             "Open one of them with the other's encoder and reindex=True, then merge.",
+        )
+    recorded = {entry.redaction, other.redaction} - {NOT_RECORDED}
+    if len(recorded) > 1:
+        raise RedactionMismatchError(
+            f"{where} was redacted by {excerpt(entry.redaction)}",
+            f"in {other_path} it was redacted by {excerpt(other.redaction)}; texts of two redactors are never mixed",
+            "Export one, and import it into the other: an import redacts.",
         )
     if entry.gamma != other.gamma:
         raise InputError(
@@ -283,7 +294,10 @@ def _write(target: Store, plan: _Plan, *, checked: bool) -> MergedNamespace:
     with target.snapshot():
         known = list_entries(target).get(plan.name)
     with target.transaction(None if known is None else known.id):
-        namespace_id = make_namespace(target, plan.name, plan.gamma, plan.encoder) if known is None else known.id
+        if known is None:
+            namespace_id = make_namespace(target, plan.name, plan.gamma, plan.encoder, plan.redaction)
+        else:
+            namespace_id = known.id
         if namespace_id is None:
             raise StoreBusyError(
                 f"namespace {excerpt(plan.name)} of {target.path}", "another process made it just now", "Merge again."

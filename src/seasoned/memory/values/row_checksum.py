@@ -22,7 +22,7 @@ def row_checksum(table: str, *values: bytes | str | float | None) -> bytes:
 
     | table | values |
     |---|---|
-    | `namespace` | name, encoder, gamma, created_at, feedback_limits |
+    | `namespace` | name, encoder, gamma, redaction, created_at, feedback_limits |
     | `episode` | digest, created_at |
     | `feedback` | digest, revoked_at, whether it is superseded |
     | `note` | digest, revoked_at |

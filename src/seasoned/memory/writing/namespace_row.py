@@ -1,4 +1,4 @@
-"""The row of a namespace: its limits of feedback, and its checksum. Inside a transaction of the caller."""
+"""The row of a namespace: limits of feedback, redactor, checksum. Inside a transaction of the caller."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ from seasoned.memory.values.corruption import decode_texts, decoding
 from seasoned.memory.values.feedback_limits import FeedbackLimits
 from seasoned.memory.values.row_checksum import row_checksum
 
-__all__ = ["read_feedback_limits", "update_namespace_checksum", "write_feedback_limits"]
+__all__ = ["read_feedback_limits", "update_namespace_checksum", "write_feedback_limits", "write_redaction"]
 
 
 def read_feedback_limits(store: Store, namespace_id: int) -> FeedbackLimits:
@@ -23,9 +23,16 @@ def write_feedback_limits(store: Store, namespace_id: int, limits: FeedbackLimit
     update_namespace_checksum(store, namespace_id)
 
 
+def write_redaction(store: Store, namespace_id: int, identity: str) -> None:
+    """Record the identity of a namespace's redactor."""
+    store.execute("UPDATE namespace SET redaction = ? WHERE id = ?", (identity, namespace_id))
+    update_namespace_checksum(store, namespace_id)
+
+
 def update_namespace_checksum(store: Store, namespace_id: int) -> None:
     """Compute the checksum of a namespace's settings again; call it after each change of one."""
     row = store.execute(
-        "SELECT name, encoder, gamma, created_at, feedback_limits FROM namespace WHERE id = ?", (namespace_id,)
+        "SELECT name, encoder, gamma, redaction, created_at, feedback_limits FROM namespace WHERE id = ?",
+        (namespace_id,),
     ).fetchone()
     store.execute("UPDATE namespace SET checksum = ? WHERE id = ?", (row_checksum("namespace", *row), namespace_id))

@@ -125,8 +125,10 @@ _SUPERSEDED = "(superseded_by IS NOT NULL)::int::float8"
 _CHECKED_BYTES = {
     "namespace": [
         *map(_text_bytes, ("name", "encoder")),
-        *map(_float_bytes, ("gamma", "created_at")),
-        _text_bytes("'{}'"),  # the limits of feedback, which came with the checksums
+        _float_bytes("gamma"),
+        _text_bytes("''"),  # the redactor and the limits of feedback came with the checksums
+        _float_bytes("created_at"),
+        _text_bytes("'{}'"),
     ],
     "episode": [_digest_bytes("digest"), _float_bytes("created_at")],
     "feedback": [_digest_bytes("digest"), _float_bytes("revoked_at"), _float_bytes(_SUPERSEDED)],

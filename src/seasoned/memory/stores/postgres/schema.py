@@ -165,6 +165,7 @@ TABLES: tuple[TableSchema, ...] = (
                 for name in (*COUNTERS, "notes", "revision", "epoch", "compaction_due")
             ),
             Column("feedback_limits", "text", "NOT NULL DEFAULT '{}'"),
+            Column("redaction", "text", "NOT NULL DEFAULT ''"),
             Column("checksum", "blob"),
             Column("removed", "text", "NOT NULL DEFAULT '{}'"),
             Column("tenant", "text", "NOT NULL DEFAULT current_user"),
