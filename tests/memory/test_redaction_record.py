@@ -81,7 +81,7 @@ def test_texts_need_a_redactor_that_no_identity_can_replace(tmp_path, redact):
         (EMAILS, shout),
         (shout, EMAILS),
     ],
-    ids=str,
+    ids=["none", "other-rules", "keyed", "other-key", "function", "of-function"],
 )
 def test_another_redactor_is_refused(tmp_path, first, second):
     path = make(tmp_path / "a.db", first)
