@@ -7,10 +7,11 @@ import math
 import numpy as np
 import pytest
 
-from seasoned import JitRL, Memory, ModelAlone, SeasonedError
+from seasoned import Episode, JitRL, Memory, ModelAlone, SeasonedError, Step
 from seasoned.core import ExplorationBonus
 from seasoned.errors import InputError, UnknownNameError
 from seasoned.policies import PRESETS, JitRLSettings
+from seasoned.policies.examples import Examples
 
 TWO = {"pay": -0.3, "back": -1.4}
 NAN, INF = math.nan, math.inf
@@ -91,6 +92,7 @@ COUNTS = [
     ("step", 0.0, "0.0", "whole"),
     ("step", False, "False", "whole"),
     ("step", None, "None", "whole"),
+    ("step", 1 << 2048, "2049 bits", "at most 2048 bits"),
 ]
 
 
@@ -129,6 +131,29 @@ def test_invalid_seed_or_step_is_refused(memory, name, value, seen, rule):
     for policy in policies(memory):
         error = refused(lambda policy=policy: policy.decide("page", TWO, **{name: value}), seen, rule)
         assert name in error.seen
+
+
+def test_steps_beyond_the_range_of_floats_decide_as_late_steps_do(memory):
+    memory.add(Episode("t", [Step("page two three", "pay", 1.0)]))
+    for name in sorted(PRESETS):
+        policy = JitRL.preset(name, memory)
+        late, latest = (policy.decide("page two", TWO, step=step) for step in (10**6, 10**400))
+        assert dict(latest.probs) == dict(late.probs)
+        refused(lambda policy=policy: policy.evidence("page", step=-1), "-1", "at least 0")
+
+
+def test_numbers_beyond_the_range_of_floats_and_values_nested_deeply_are_refused(memory):
+    deep = []
+    for _ in range(3_000):
+        deep = [deep]
+    for name in ("beta", "kappa", "threshold", "gamma"):
+        for huge in (10**400, 10**5000, deep):  # Python writes no int of 5,000 digits
+            refused(lambda name=name, huge=huge: JitRL.preset("paper-games", memory, **{name: huge}), f"{name} =", "")
+    refused(lambda: JitRL(memory).decide("page", deep), "list", "map each action")
+    for policy in policies(memory):
+        refused(lambda policy=policy: policy.decide(deep, TWO), "list", "not list")
+    refused(lambda: Examples(memory, vouched_by=True), "True", "a collection of texts")
+    refused(lambda: Examples(memory, k=deep), "list", "a whole number")
 
 
 @pytest.mark.parametrize(

@@ -27,6 +27,9 @@ __all__ = [
 ]
 
 
+_LARGEST = float(np.finfo(np.float64).max)
+
+
 def check_beta(beta: float) -> float:
     """Return `beta` if it is finite and at least 0.
 
@@ -37,10 +40,9 @@ def check_beta(beta: float) -> float:
         >>> check_beta(4.0)
         4.0
     """
-    if isinstance(beta, bool) or not isinstance(beta, int | float | np.number) or not 0.0 <= beta < float("inf"):
-        raise InputError(
-            f"beta = {beta!r}", "beta must be finite and at least 0 nats", "0 switches memory off; 1 to 5 is usual."
-        )
+    if isinstance(beta, bool) or not isinstance(beta, int | float | np.number) or not 0.0 <= beta <= _LARGEST:
+        rule = "beta must be finite and at least 0 nats"
+        raise InputError(f"beta = {excerpt(beta)}", rule, "0 switches memory off; 1 to 5 is usual.")
     return float(beta)
 
 

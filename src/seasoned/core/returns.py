@@ -6,7 +6,7 @@ import numpy as np
 import numpy.typing as npt
 
 from seasoned.core.arrays import Floats, as_floats
-from seasoned.errors import InputError
+from seasoned.errors import InputError, excerpt
 
 __all__ = ["check_gamma", "discounted_returns", "gamma_for_horizon"]
 
@@ -22,7 +22,7 @@ def check_gamma(gamma: float) -> float:
         0.95
     """
     if isinstance(gamma, bool) or not isinstance(gamma, int | float | np.number) or not 0.0 <= gamma <= 1.0:
-        raise InputError(f"gamma = {gamma!r}", "a discount is in [0, 1]", "Try 0.95, or 1 - 1/horizon.")
+        raise InputError(f"gamma = {excerpt(gamma)}", "a discount is in [0, 1]", "Try 0.95, or 1 - 1/horizon.")
     return float(gamma)
 
 

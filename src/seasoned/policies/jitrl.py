@@ -9,7 +9,7 @@ from typing import Any, Self
 
 import numpy as np
 
-from seasoned.checks import check_instance, check_text
+from seasoned.checks import check_instance, check_text, check_whole
 from seasoned.core import (
     AdvantageEstimate,
     Cells,
@@ -161,9 +161,10 @@ class JitRL:
         """Return the memory's evidence about a state, under these settings.
 
         Raises:
-            InputError: the leave-one-task-out guard is on and `task` is None; or as for `Memory.evidence`.
+            InputError: the step is negative or not whole; the leave-one-task-out guard is on and `task` is None; or as
+                for `Memory.evidence`.
         """
-        settings = self.settings
+        settings, step = self.settings, check_whole("step", step, 0)
         if task is not None:
             check_text("task", task)
         elif settings.exclude_same_task:

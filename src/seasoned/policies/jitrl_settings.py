@@ -235,7 +235,7 @@ class JitRLSettings:
 
     def threshold_at(self, step: int) -> float:
         """Return the smallest similarity of a neighbour at this step of an episode."""
-        return max(0.0, self.threshold - self.threshold_fall * min(step / _THRESHOLD_STEPS, 1.0))
+        return max(0.0, self.threshold - self.threshold_fall * min(step, _THRESHOLD_STEPS) / _THRESHOLD_STEPS)
 
     def beta_after(self, episodes: int) -> float:
         """Return beta when the memory holds this number of episodes."""
