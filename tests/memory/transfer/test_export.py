@@ -75,3 +75,18 @@ def test_export_continues_after_a_process_fork(tmp_path):
             os._exit(0 if seen + list(lines) == expected else 1)
         assert seen + list(lines) == expected
         assert os.waitpid(child, 0)[1] == 0
+
+
+def test_export_escapes_what_a_terminal_obeys_and_an_import_reads_it_back_equal():
+    hostile = "a\x00b\x1b[2J\x7f\x85\x9b31m\u00ad\u200b\u2028\u202e\u2066\ufeff\U000e0041 \u0645 ö 漢 🙂"
+    with Memory.open(":memory:") as memory, Memory.open(":memory:") as copy:
+        memory.add(Episode(hostile, [Step(hostile, hostile, 1.0, {hostile: -0.1})], id=hostile, subject=hostile))
+        memory.feedback(hostile, 1.0, author=hostile)
+        memory.note(hostile, "plan", {hostile: hostile})
+        lines = list(memory.export())
+        assert all(line.isprintable() for line in lines)
+        assert "\\u009b31m" in lines[1] and "\\u202e" in lines[1] and "\\udb40\\udc41 \u0645 ö 漢 🙂" in lines[1]
+        copy.import_lines(lines)
+        assert copy.verify().hash == memory.verify().hash
+        assert copy.get(hostile) == memory.get(hostile)
+        assert list(copy.export()) == lines

@@ -128,22 +128,32 @@ def export_lines(store: Store, reader: Reader, header: dict[str, Any]) -> Iterat
         n_records["quarantines"] = len(quarantines)
     if note_ends:
         n_records["notes"] = len(note_ends)
-    yield canonical_json({"type": "header", "format": FORMAT, **n_records, **header})
+    yield _line({"type": "header", "format": FORMAT, **n_records, **header})
     for first in range(1, last + 1, _PAGE):
         page = store.retrying(lambda first=first: page_from(first))  # type: ignore[misc]
         for _, created_at, _, episode in page:
-            yield canonical_json({"type": "episode", "created_at": created_at, **episode_record(episode)})
+            yield _line({"type": "episode", "created_at": created_at, **episode_record(episode)})
     for first in range(0, len(pending), _PAGE):
         for created_at, episode in store.retrying(lambda first=first: pending_from(first)):  # type: ignore[misc]
-            yield canonical_json({"type": "episode", "created_at": created_at, **episode_record(episode)})
+            yield _line({"type": "episode", "created_at": created_at, **episode_record(episode)})
     for event in events:
         later = {"revoked_at": event.revoked_at, "superseded_by": event.superseded_by}
-        yield canonical_json({"type": "feedback", **event.record(), **later})
+        yield _line({"type": "feedback", **event.record(), **later})
     for quarantine in quarantines:
-        yield canonical_json({"type": "quarantine", **quarantine.record(), "lifted_at": quarantine.lifted_at})
+        yield _line({"type": "quarantine", **quarantine.record(), "lifted_at": quarantine.lifted_at})
     for first in range(0, len(note_ends), _PAGE):
         for note in store.retrying(lambda first=first: notes_from(first)):  # type: ignore[misc]
-            yield canonical_json({"type": "note", **note_record(note), "revoked_at": note.revoked_at})
+            yield _line({"type": "note", **note_record(note), "revoked_at": note.revoked_at})
+
+
+def _line(record: dict[str, Any]) -> str:
+    """Return a record as canonical JSON, with control and direction characters escaped: a terminal may show it."""
+    line = canonical_json(record)
+    if not line.isprintable():
+        for character in set(line):
+            if not character.isprintable():
+                line = line.replace(character, json.dumps(character)[1:-1])
+    return line
 
 
 @contextlib.contextmanager
