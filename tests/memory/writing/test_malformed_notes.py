@@ -9,6 +9,7 @@ import pytest
 from seasoned import Episode, Memory, Step
 from seasoned.canonical_json import canonical_json
 from seasoned.errors import InputError
+from seasoned.lab.diagnosis.doctor import diagnose
 from seasoned.memory.transfer.merge import merge
 from seasoned.memory.writing.note_records import note_digest
 from seasoned.service import AnswerCandidate, Question, QuestionAnswer, Questions
@@ -86,3 +87,16 @@ def test_stored_malformed_question_breaks_no_queue_and_verify_names_it(memory, b
     assert whole.malformed_notes == (() if body is UNREADABLE else ("bad",))
     memory.revoke("bad")
     assert memory.verify().malformed_notes == ()
+
+
+def test_doctor_names_malformed_notes_until_they_are_revoked(memory):
+    memory.note("e1", "plan", {"text": "p"})
+    assert "notes" not in {check.name for check in diagnose(memory).findings}
+    for number in range(7):
+        stored(memory, "question", {}, f"bad {number}")
+    [found] = [check for check in diagnose(memory).findings if check.name == "notes"]
+    assert found.numbers == {"notes": 8, "malformed": 7}
+    assert "'bad 0'" in found.seen and "revoke" in found.next_step
+    for number in range(7):
+        memory.revoke(f"bad {number}")
+    assert "notes" not in {check.name for check in diagnose(memory).findings}

@@ -9,7 +9,13 @@ from seasoned.lab.diagnosis.decision_checks import DecisionLog, check_flips, che
 from seasoned.lab.diagnosis.drift import task_drifts
 from seasoned.lab.diagnosis.fit_checks import check_drift, check_transitions
 from seasoned.lab.diagnosis.flip_audit import FlipCounter
-from seasoned.lab.diagnosis.record_checks import check_exclusions, check_feedback, check_priors, check_rewards
+from seasoned.lab.diagnosis.record_checks import (
+    check_exclusions,
+    check_feedback,
+    check_notes,
+    check_priors,
+    check_rewards,
+)
 from seasoned.lab.diagnosis.replay import counted_episodes, replay
 from seasoned.lab.diagnosis.state_checks import check_distinctness, check_recurrence, check_speed, encode_states
 from seasoned.memory import Memory
@@ -46,7 +52,7 @@ class Diagnosis:
 def diagnose(memory: Memory, *, policy: str = "default", last: int | None = None, seed: int = 0) -> Diagnosis:
     """Check a memory for the usual causes of poor decisions.
 
-    The checks cover records (priors, aborted and quarantined episodes, rewards, feedback), states (recurrence,
+    The checks cover records (priors, aborted and quarantined episodes, rewards, feedback, notes), states (recurrence,
     distinctness, size, speed of retrieval), decisions replayed test before train (advantages, abstention, flips,
     loops), and fit (drift, actions that are gone or lead elsewhere). Every result carries its numbers and its rule; a
     finding adds advice; a check with too few records is marked as not checked. Nothing is written.
@@ -95,6 +101,7 @@ def diagnose(memory: Memory, *, policy: str = "default", last: int | None = None
         *check_exclusions(len(stored), n_aborted, len(excluded_episodes)),
         check_rewards(episodes),
         *check_feedback(raw, events),
+        *check_notes(memory.notes(quarantined=True)),
         recurrence,
         check_distinctness(states, settings.threshold, settings.similarity),
         decisions.check_abstention(recurs=recurrence.verdict != "finding", threshold=settings.threshold),

@@ -9,11 +9,13 @@ from collections.abc import Sequence
 import numpy as np
 
 from seasoned.core import robust_spread
+from seasoned.errors import InputError, excerpt
 from seasoned.lab.diagnosis.check_result import CheckResult, Number, finding_if, not_checked, share
 from seasoned.memory.values.events import Event
-from seasoned.types import Episode
+from seasoned.types import Episode, Note
+from seasoned.types.notes import check_known_body
 
-__all__ = ["check_exclusions", "check_feedback", "check_priors", "check_rewards"]
+__all__ = ["check_exclusions", "check_feedback", "check_notes", "check_priors", "check_rewards"]
 
 _MAX_UNKNOWN = 0.1
 _MAX_EXCLUDED = 0.2
@@ -22,6 +24,7 @@ _MIN_EPISODES = 5
 _MIN_PAIRS = 10
 _MAX_DISAGREEMENT = 0.3
 _MIN_WEIGHT = 0.1
+_LISTED_NOTES = 5
 
 
 def check_priors(episodes: Sequence[Episode]) -> CheckResult:
@@ -97,6 +100,32 @@ def check_rewards(episodes: Sequence[Episode]) -> CheckResult:
         "steps, partial success), or play tasks that sometimes fail."
     )
     return finding_if(not rewarded or spread == 0.0, name, seen, rule=rule, next_step=next_step, numbers=numbers)
+
+
+def check_notes(notes: Sequence[Note]) -> list[CheckResult]:
+    """Check that each unrevoked note of a kind with a form has it: what reads such notes skips the others."""
+    if not notes:
+        return []
+    malformed = [note.id for note in notes if not _has_its_form(note)]
+    return [
+        finding_if(
+            bool(malformed),
+            "notes",
+            f"{share(len(malformed), len(notes), 'notes')} are not of their kind's form"
+            + (f": {', '.join(excerpt(id_) for id_ in malformed[:_LISTED_NOTES])}" if malformed else ""),
+            rule="each note of a kind that other programs read has that kind's form; their readers skip the others",
+            next_step="Revoke each: seasoned memory revoke MEMORY NOTE; seasoned memory verify lists them all.",
+            numbers={"notes": len(notes), "malformed": len(malformed)},
+        )
+    ]
+
+
+def _has_its_form(note: Note) -> bool:
+    try:
+        check_known_body(note.kind, note.body)
+    except InputError:
+        return False
+    return True
 
 
 def check_feedback(raw: Sequence[Episode], events: Sequence[Event]) -> list[CheckResult]:
