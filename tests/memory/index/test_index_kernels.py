@@ -16,6 +16,7 @@ from hypothesis import strategies as st
 
 import seasoned
 from seasoned.errors import InputError, UnknownNameError
+from seasoned.memory.index import kernel as kernels
 from seasoned.memory.index.blocks import MAX_ROWS, post_by_sorting
 from seasoned.memory.index.jaccard import MAX_TOKENS, JaccardIndex
 
@@ -114,6 +115,32 @@ def test_kernels_build_equal_posting_lists(sets):
     for ours, theirs in zip(NumbaKernel().post(tokens, starts), post_by_sorting(tokens, starts), strict=True):
         assert ours.dtype == theirs.dtype
         assert ours.tolist() == theirs.tolist()
+
+
+@KERNELS
+@pytest.mark.parametrize("n_features", [0, 1, 4, 60, 200])
+@pytest.mark.parametrize("least", [0.0, 9.0])
+def test_sums_over_few_or_many_lists_equal_the_definition(kernel, n_features, least):
+    rng = np.random.default_rng(n_features)
+    sets = [set(rng.choice(300, size=5, replace=False).tolist()) - {0} for _ in range(400)]
+    _, sizes, tokens, _ = arrays(sets)
+    lists = post_by_sorting(tokens, np.concatenate([[0], np.cumsum(sizes)]))
+    features = np.sort(rng.choice(300, size=n_features, replace=False)).astype(np.uint32)
+    values = np.zeros(300)
+    values[features] = rng.integers(1, 9, size=n_features)  # whole numbers, which add up without rounding
+    norms = rng.integers(1, 3, size=len(sets)).astype(np.float32)
+    sums = {row: sum(values[list(members)]) for row, members in enumerate(sets)}
+    expected = {row: total for row, total in sums.items() if total > 0.0 and total >= least * norms[row]}
+    reading = kernels.KERNELS.load(kernel)()
+    for _ in range(2):  # what a call leaves in its room changes nothing
+        at = reading.places(lists.vocabulary, features, values)
+        here = lists.vocabulary[at]
+        assert here.tolist() == [
+            feature for feature in features.tolist() if any(feature in members for members in sets)
+        ]
+        rows, found = reading.add_up(lists, lists.starts[at], lists.starts[at + 1], values[here], norms, least)
+        assert len(rows) == len(expected)
+        assert dict(zip(rows.tolist(), found.tolist(), strict=True)) == expected
 
 
 @KERNELS

@@ -113,6 +113,12 @@ class Kernel(Protocol):
     def post(self, tokens: Ints, starts: Ints) -> Lists:
         """Return the lists of a block."""
 
+    def places(self, vocabulary: Ints, features: Ints, values: Floats) -> Ints:
+        """Return where in the vocabulary those of these features are that it holds, ascending as they are.
+
+        `values` has a place for each feature, above 0 for these and 0 for the others.
+        """
+
     def add_up(
         self, lists: Lists, starts: Ints, ends: Ints, weights: Floats, norms: Floats, least: float
     ) -> tuple[Ints, Floats]:

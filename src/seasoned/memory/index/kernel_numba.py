@@ -20,6 +20,8 @@ from seasoned.registry import load_extra
 __all__ = ["NumbaKernel"]
 
 _AT_ONCE = 256  # queries
+_FEW_FEATURES = 32  # tokens of a block for each feature, from which on a search for each is cheaper than one pass
+_FEW_POSTINGS = 2  # rows for each posting, from which on a list of those read is cheaper than a pass over all
 _SIGNATURES: dict[str, str] = {}
 
 
@@ -338,41 +340,57 @@ def _search(
             in_query[token] = False
 
 
+@_compiled("int64(uint32[::1], float64[::1], int64[::1])")
+def _places(vocabulary: Any, values: Any, found: Any) -> Any:
+    """Find where the tokens with a value are in the vocabulary; return how many there are."""
+    n = 0
+    for at in range(len(vocabulary) - 1):
+        found[n] = at
+        n += values[vocabulary[at]] > 0.0  # no branch: which tokens have a value is hard to foresee
+    return n
+
+
 @_compiled(
-    "int64(uint16[::1], uint32[::1], uint32[::1], float64[::1], float32[::1], float64, float64[::1], uint16[::1],"
-    " int64[::1], float64[::1])"
+    "int64(uint16[::1], uint32[::1], uint32[::1], float64[::1], float32[::1], float64, float64[::1], int64[::1],"
+    " float64[::1])"
 )
 def _add_up(
-    rows: Any,
-    starts: Any,
-    ends: Any,
-    weights: Any,
-    norms: Any,
-    least: Any,
-    products: Any,
-    read: Any,
-    found: Any,
-    sums: Any,
+    rows: Any, starts: Any, ends: Any, weights: Any, norms: Any, least: Any, products: Any, found: Any, sums: Any
 ) -> Any:
     """Add up the weights of the parts of the lists by row; return how many rows reach `least` times their norm.
 
-    `products` has a place for each row, all 0 before and after, and `read` is room to work in.
+    `products` has a place for each row, all 0 before and after. `found` and `sums` have one more, for the row after
+    the last one found.
     """
-    n_read = n_found = 0
+    n_postings = 0
     for rank in range(len(starts)):
+        n_postings += ends[rank] - starts[rank]
+    n = n_read = 0
+    if n_postings * _FEW_POSTINGS < len(norms):
+        for rank in range(len(starts)):
+            for p in range(starts[rank], ends[rank]):
+                row = rows[p]
+                if products[row] == 0.0:
+                    found[n_read] = row
+                    n_read += 1
+                products[row] += weights[rank]
+        for i in range(n_read):
+            row = found[i]
+            product = products[row]
+            products[row] = 0.0
+            found[n], sums[n] = row, product
+            n += product >= least * norms[row]
+        return n
+    for rank in range(len(starts)):
+        weight = weights[rank]
         for p in range(starts[rank], ends[rank]):
-            row = rows[p]
-            if products[row] == 0.0:
-                read[n_read] = row
-                n_read += 1
-            products[row] += weights[rank]
-    for row in read[:n_read]:
-        if products[row] >= least * norms[row]:
-            found[n_found] = row
-            sums[n_found] = products[row]
-            n_found += 1
-        products[row] = 0.0
-    return n_found
+            products[rows[p]] += weight
+    for row in range(len(norms)):
+        product = products[row]
+        found[n], sums[n] = row, product
+        n += (product > 0.0) & (product >= least * norms[row])  # no branch, as above
+    products[: len(norms)] = 0.0
+    return n
 
 
 @_compiled("void(uint32[::1], uint32[::1], int64[::1], float64[::1], float64[::1])")
@@ -441,6 +459,7 @@ class NumbaKernel:
         self._counts = np.zeros(MAX_ROWS, dtype=np.int32)
         self._found = np.zeros(MAX_ROWS, dtype=np.uint16)
         self._products = np.zeros(MAX_ROWS)
+        self._rows, self._sums = np.zeros(MAX_ROWS + 1, dtype=np.int64), np.zeros(MAX_ROWS + 1)
         self._n_held = np.zeros(1024, dtype=np.uint32)
 
     def post(self, tokens: Ints, starts: Ints) -> Lists:
@@ -454,14 +473,21 @@ class NumbaKernel:
         n = _post(tokens, starts, np.zeros(highest + 1, dtype=np.uint32), vocabulary, list_starts, rows)
         return Lists(vocabulary[: n + 1].copy(), list_starts[: n + 2].copy(), rows)
 
+    def places(self, vocabulary: Ints, features: Ints, values: Floats) -> Ints:
+        """Return where in the vocabulary those of these features are that it holds."""
+        if len(features) * _FEW_FEATURES < len(vocabulary):
+            at: Ints = vocabulary.searchsorted(features)
+            here: Ints = at[vocabulary[at] == features]
+            return here
+        found = np.empty(len(vocabulary), dtype=np.int64)
+        return found[: _places(vocabulary, values, found)]
+
     def add_up(
         self, lists: Lists, starts: Ints, ends: Ints, weights: Floats, norms: Floats, least: float
     ) -> tuple[Ints, Floats]:
         """Return the rows in these parts of the lists, and for each the sum of the weights of those that hold it."""
-        room = min(len(norms), int((ends - starts).sum(dtype=np.int64)))
-        rows, sums = np.empty(room, dtype=np.int64), np.empty(room)
-        n = _add_up(lists.rows, starts, ends, weights, norms, least, self._products, self._found, rows, sums)
-        return rows[:n], sums[:n]
+        n = _add_up(lists.rows, starts, ends, weights, norms, least, self._products, self._rows, self._sums)
+        return self._rows[:n].copy(), self._sums[:n].copy()
 
     def add_tokens(self, block: Block, rows: Ints, values: Floats) -> Floats:
         """Return for each of these rows the sum of the values of its tokens."""

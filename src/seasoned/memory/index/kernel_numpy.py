@@ -32,6 +32,12 @@ class NumpyKernel:
         """Return the lists of a block."""
         return post_by_sorting(tokens, starts)
 
+    def places(self, vocabulary: Ints, features: Ints, values: Floats) -> Ints:
+        """Return where in the vocabulary those of these features are that it holds."""
+        at: Ints = vocabulary.searchsorted(features)
+        here: Ints = at[vocabulary[at] == features]
+        return here
+
     def add_up(
         self, lists: Lists, starts: Ints, ends: Ints, weights: Floats, norms: Floats, least: float
     ) -> tuple[Ints, Floats]:

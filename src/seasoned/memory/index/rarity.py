@@ -42,6 +42,7 @@ class _Query(NamedTuple):
         squares: of each, `<x, v(g)>^2 / |v(g)|^2`: how much alike it is.
         frequencies: of each, in how many sets it is, about.
         norm: |x|, its unknown terms included.
+        dense: the products by the number of any feature; 0 for those that share no terms.
     """
 
     features: Ints
@@ -49,6 +50,7 @@ class _Query(NamedTuple):
     squares: Floats
     frequencies: Floats
     norm: float
+    dense: Floats
 
 
 class _Ranking:
@@ -258,7 +260,7 @@ class RarityIndex:
         n_features = max(n_features, self.terms.n_features)
         if len(self._dense) < n_features:
             self._dense = np.zeros(n_features)
-        return _Query(alike.astype(np.uint32), products, squares, frequencies, norm)
+        return _Query(alike.astype(np.uint32), products, squares, frequencies, norm, self._dense)
 
     def _candidates(self, layers: Sequence[JaccardIndex], query: _Query, k: int, threshold: float) -> list[_Found]:
         """Return the sets that may be among the k best."""
@@ -283,9 +285,11 @@ class RarityIndex:
                     postings.append(_Postings(block, block.lists, norms, kernel, query))
         least = threshold - _SLACK
         if len(query.features) > _MANY_FEATURES or query.frequencies.sum() <= self.few_postings:
-            for part in sorted(postings, key=len):  # what a small block holds rules out most of a large one
+            for n_read, part in enumerate(sorted(postings, key=len)):  # a small block rules out most of a large one
+                if n_read.bit_count() == 1:  # after 1, 2, 4, ... blocks: each rules out less than the one before
+                    least = self._least(found, query, k, least)
+                    found = _reaching(found, least)
                 found.append(part.read(least))
-                least = self._least(found, query, k, least)
         elif postings:
             ranking = _Ranking(query)
             n_first = 1 + int(np.searchsorted(ranking.n_postings, _FIRST_POSTINGS))
@@ -296,11 +300,10 @@ class RarityIndex:
                 for part, of_first in zip(postings, partly, strict=True)
             ]
         least = self._least(found, query, k, least)
-        left = [part.at(np.flatnonzero(part.at_most >= least)) for part in found]
+        left = _reaching(found, least)
         if sum(len(part.rows) for part in left) > _FEW * k:
             left = [part.compared(self._dense) for part in left]
-            least = self._least(left, query, k, least)
-            left = [part.at(np.flatnonzero(part.at_most >= least)) for part in left]
+            left = _reaching(left, self._least(left, query, k, least))
         return left
 
     def _least(self, parts: Sequence[_Found], query: _Query, k: int, least: float) -> float:
@@ -343,8 +346,9 @@ class _Postings:
 
     def read(self, least: float) -> _Found:
         """Return the rows that may reach a similarity, after all lists were read."""
-        starts, ends, products = self._lists_of(self._query.features, self._query.products)
-        rows, products = self._add_up(starts, ends, products, least)
+        vocabulary, starts, _ = self._lists
+        at = self._kernel.places(vocabulary, self._query.features, self._query.dense)
+        rows, products = self._add_up(starts[at], starts[at + 1], self._query.dense[vocabulary[at]], least)
         norms = self._query.norm * self._norms.at_least[rows]
         return _Found(self._block, self._kernel, rows, norms, products, np.zeros(len(rows)))
 
@@ -402,6 +406,11 @@ class _Postings:
         limits: Ints = ROWS_A_FLOOR * np.searchsorted(self._norms.floors, rest / reached, side="right")
         limits[np.sqrt(ranking.rest_of_squares(ranks, self._block.largest)) < reached] = 0
         return limits
+
+
+def _reaching(parts: Sequence[_Found], least: float) -> list[_Found]:
+    """Return the rows that may reach a similarity."""
+    return [part.at(np.flatnonzero(part.at_most >= least)) for part in parts]
 
 
 def _by_id(rows: Rows) -> dict[int, Ints]:
