@@ -102,6 +102,17 @@ def test_migrated_store_gives_the_recorded_answers(postgres, version):  # noqa: 
                     connection.execute(f"SELECT count(*) FROM {name}")
 
 
+def test_limits_of_feedback_are_migrated_with_a_true_checksum(postgres):  # noqa: F811
+    store = FormerStore(postgres, 5)
+    store.admin.execute("""UPDATE seasoned.namespace SET feedback_limits = '{"max_weight":2.0}'""")
+    migrate(store.owner)
+    store.check_as_recorded()
+    for role in ("ann", "bob"):
+        for name in store.recorded[f"fixture_{role}"]:
+            with Memory.open(store.urls[role], namespace=name, create=False) as memory:
+                assert memory.feedback_limits().max_weight == 2.0
+
+
 @pytest.mark.slow
 def test_first_opening_by_the_owner_migrates(postgres):  # noqa: F811
     store = FormerStore(postgres, 4)

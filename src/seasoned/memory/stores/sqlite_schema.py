@@ -239,7 +239,6 @@ CREATE INDEX note_by_kind ON note (namespace_id, kind, created_at, id);
 # the store was rewritten.
 _FOURTH = """
 ALTER TABLE namespace ADD COLUMN feedback_limits TEXT NOT NULL DEFAULT '{}';
-ALTER TABLE namespace ADD COLUMN redaction TEXT NOT NULL DEFAULT '';
 ALTER TABLE namespace ADD COLUMN compaction_due INTEGER NOT NULL DEFAULT 0;
 ALTER TABLE namespace ADD COLUMN checksum BLOB NOT NULL DEFAULT x'';
 ALTER TABLE episode ADD COLUMN checksum BLOB NOT NULL DEFAULT x'';
@@ -247,7 +246,7 @@ ALTER TABLE feedback ADD COLUMN checksum BLOB NOT NULL DEFAULT x'';
 ALTER TABLE note ADD COLUMN checksum BLOB NOT NULL DEFAULT x'';
 ALTER TABLE quarantine ADD COLUMN checksum BLOB NOT NULL DEFAULT x'';
 ALTER TABLE copy ADD COLUMN checksum BLOB NOT NULL DEFAULT x'';
-UPDATE namespace SET checksum = row_checksum('namespace', name, encoder, gamma, redaction, created_at, feedback_limits);
+UPDATE namespace SET checksum = row_checksum('namespace', name, encoder, gamma, created_at, feedback_limits);
 UPDATE episode SET checksum = row_checksum('episode', digest, created_at);
 UPDATE feedback SET checksum = row_checksum('feedback', digest, revoked_at, superseded_by IS NOT NULL);
 UPDATE note SET checksum = row_checksum('note', digest, revoked_at);
@@ -255,7 +254,12 @@ UPDATE quarantine SET checksum = row_checksum('quarantine', digest, lifted_at);
 UPDATE copy SET checksum = row_checksum('copy', kind, path, created_at);
 """
 
-MIGRATIONS: tuple[str, ...] = (_FIRST, _SECOND, _THIRD, _FOURTH)
+_FIFTH = """
+ALTER TABLE namespace ADD COLUMN redaction TEXT NOT NULL DEFAULT '';
+UPDATE namespace SET checksum = row_checksum('namespace', name, encoder, gamma, redaction, created_at, feedback_limits);
+"""
+
+MIGRATIONS: tuple[str, ...] = (_FIRST, _SECOND, _THIRD, _FOURTH, _FIFTH)
 """Migration i brings a store from schema version i to i + 1. Never edit one that was released; append."""
 
 SCHEMA_VERSION = len(MIGRATIONS)

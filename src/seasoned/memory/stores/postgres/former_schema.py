@@ -6,6 +6,7 @@ copies every row once, so it needs as much free disk space as the store has cont
 
 from __future__ import annotations
 
+from collections.abc import Collection
 from typing import TYPE_CHECKING, Any
 
 from seasoned.errors import IntegrityError
@@ -95,8 +96,8 @@ def _copy_rows(connection: psycopg.Connection[Any], table: str, number: int) -> 
         ).fetchall()
     ]
     values = {name: name for name in names}
-    if table in _CHECKED_BYTES and "checksum" not in names:
-        values["checksum"] = _checksum(table)
+    if table == "namespace" or (table in _CHECKED_BYTES and "checksum" not in names):
+        values["checksum"] = _checksum(table, names)  # version 5 had checksums, those of settings without the redactor
     key = "id" if table == "namespace" else "namespace_id"
     return connection.execute(
         f"INSERT INTO {SCHEMA}_{number}.{table} ({', '.join(values)}) "
@@ -126,9 +127,8 @@ _CHECKED_BYTES = {
     "namespace": [
         *map(_text_bytes, ("name", "encoder")),
         _float_bytes("gamma"),
-        _text_bytes("''"),  # the redactor and the limits of feedback came with the checksums
+        _text_bytes("''"),  # the redactor: no former version recorded one
         _float_bytes("created_at"),
-        _text_bytes("'{}'"),
     ],
     "episode": [_digest_bytes("digest"), _float_bytes("created_at")],
     "feedback": [_digest_bytes("digest"), _float_bytes("revoked_at"), _float_bytes(_SUPERSEDED)],
@@ -139,9 +139,11 @@ _CHECKED_BYTES = {
 """The bytes of each table's rows that `seasoned.memory.values.row_checksum` hashes, in SQL."""
 
 
-def _checksum(table: str) -> str:
-    """Return the expression of a row's checksum."""
+def _checksum(table: str, columns: Collection[str]) -> str:
+    """Return the expression of a row's checksum, where the former table has these columns."""
     hashed = " || ".join([f"convert_to('seasoned:{table}:row:v1' || chr(10), 'UTF8')", *_CHECKED_BYTES[table]])
+    if table == "namespace":
+        hashed += " || " + _text_bytes("feedback_limits" if "feedback_limits" in columns else "'{}'")
     return f"substring(sha256({hashed}) FROM 1 FOR 16)"
 
 
