@@ -113,6 +113,18 @@ def test_limits_of_feedback_are_migrated_with_a_true_checksum(postgres):  # noqa
                 assert memory.feedback_limits().max_weight == 2.0
 
 
+def test_store_of_a_tenant_whose_role_was_dropped_is_migrated(postgres):  # noqa: F811
+    store = FormerStore(postgres, 4)
+    bob = store.names["bob"]
+    store.admin.execute(f"DROP ROLE {bob}")
+    [remark] = migrate(store.owner).remarks
+    assert bob in remark
+    assert store.version() == POSTGRES_VERSION
+    report = migrate(store.owner, [bob], {bob: PASSWORD})
+    assert (report.made, report.remarks) == ((bob,), ())
+    store.check_as_recorded()  # bob has its rows again
+
+
 @pytest.mark.slow
 def test_first_opening_by_the_owner_migrates(postgres):  # noqa: F811
     store = FormerStore(postgres, 4)

@@ -11,7 +11,12 @@ from typing import TYPE_CHECKING, Any
 
 from seasoned.errors import IntegrityError
 from seasoned.memory.stores.postgres.schema import SCHEMA, TABLES, TENANT_BITS, create_statements
-from seasoned.memory.stores.postgres.tenant_schema import create_tenant_schema, grant_rights, guard_tenant_schema
+from seasoned.memory.stores.postgres.tenant_schema import (
+    create_tenant_schema,
+    grant_rights,
+    guard_tenant_schema,
+    role_exists,
+)
 
 if TYPE_CHECKING:
     import psycopg
@@ -60,7 +65,8 @@ def partition_former_tables(connection: psycopg.Connection[Any], path: str) -> N
             f"SELECT setval('{SCHEMA}_{number}.namespace_number', last_value) FROM {_FORMER}.namespace_number"
         )
         guard_tenant_schema(connection, number, role, partitions)
-        grant_rights(connection, number, role)
+        if role_exists(connection, role):  # the former group held the rights, so a tenant's role could be dropped
+            grant_rights(connection, number, role)
     for name, n_rows in n_copied.items():
         [(n_former,)] = connection.execute(f"SELECT count(*) FROM {_FORMER}.{name}").fetchall()
         if n_former != n_rows:

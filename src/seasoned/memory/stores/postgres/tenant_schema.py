@@ -24,6 +24,7 @@ __all__ = [
     "grant_rights",
     "guard_tenant_schema",
     "lock_schema",
+    "role_exists",
     "schema_of",
 ]
 
@@ -59,6 +60,11 @@ def lock_schema(connection: psycopg.Connection[Any]) -> None:
     Only the tables' owner and superusers can take this lock. Readers and writers of rows do not wait for it.
     """
     connection.execute(f"LOCK TABLE {SCHEMA}.meta IN SHARE UPDATE EXCLUSIVE MODE")
+
+
+def role_exists(connection: psycopg.Connection[Any], name: str) -> bool:
+    """Return whether the server has a role of this name."""
+    return connection.execute("SELECT FROM pg_catalog.pg_roles WHERE rolname = $1", (name,)).fetchone() is not None
 
 
 def schema_of(connection: psycopg.Connection[Any], path: str) -> str:

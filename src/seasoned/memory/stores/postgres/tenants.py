@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING, Any
 from seasoned.errors import ConfigError, InputError, StoreError, excerpt
 from seasoned.memory.stores.base import MigrationReport
 from seasoned.memory.stores.postgres.schema import FORMER_GROUP, POSTGRES_VERSION, SCHEMA
-from seasoned.memory.stores.postgres.tenant_schema import acting_as_owner, add_tenant, lock_schema
+from seasoned.memory.stores.postgres.tenant_schema import acting_as_owner, add_tenant, lock_schema, role_exists
 from seasoned.registry import load_extra
 
 if TYPE_CHECKING:
@@ -55,10 +55,10 @@ def migrate(url: str, tenants: Sequence[str] = (), passwords: Mapping[str, str] 
                 _check_owner(connection, path)
                 lock_schema(connection)
                 migration.ensure_tenant(connection, path)  # the owner is one too
-                known = tuple(name for name in tenants if _exists(connection, name))
+                known = tuple(name for name in tenants if role_exists(connection, name))
                 for name in tenants:
                     _admit(connection, path, name, secrets.get(name))
-                remarks = _close_database(connection)
+                remarks = (*_close_database(connection), *_missing_roles(connection))
             _drop_former_group(connection)
     made = tuple(name for name in tenants if name not in known)
     return MigrationReport(path, POSTGRES_VERSION, made, known, remarks)
@@ -90,10 +90,6 @@ def _check(tenants: Sequence[str], passwords: Mapping[str, str]) -> None:
             raise InputError(f"the password of {excerpt(name)}", "it is a text that is not empty", "Choose another.")
 
 
-def _exists(connection: psycopg.Connection[Any], name: str) -> bool:
-    return connection.execute("SELECT FROM pg_catalog.pg_roles WHERE rolname = $1", (name,)).fetchone() is not None
-
-
 def _check_owner(connection: psycopg.Connection[Any], path: str) -> None:
     row = connection.execute(
         "SELECT pg_has_role(current_user, relowner, 'USAGE'), pg_get_userbyid(relowner)::text "
@@ -112,7 +108,7 @@ def _admit(connection: psycopg.Connection[Any], path: str, name: str, password: 
     from psycopg import sql
 
     role = sql.Identifier(name)
-    if not _exists(connection, name):
+    if not role_exists(connection, name):
         connection.execute(sql.SQL("CREATE ROLE {} LOGIN NOCREATEROLE NOCREATEDB").format(role))
     # A role that may become another one is bound by that role's policies, not by its own.
     bad = connection.execute(
@@ -171,11 +167,24 @@ def _close_database(connection: psycopg.Connection[Any]) -> tuple[str, ...]:
     )
 
 
+def _missing_roles(connection: psycopg.Connection[Any]) -> tuple[str, ...]:
+    """Return a remark on each tenant whose role was dropped: its rows are kept, and nobody has rights on them."""
+    rows = connection.execute(
+        f"SELECT role FROM {SCHEMA}.tenant WHERE role NOT IN (SELECT rolname::text FROM pg_catalog.pg_roles) "
+        "ORDER BY number"
+    ).fetchall()
+    return tuple(
+        f"the role {role!r} of a tenant does not exist; its rows are kept. A migration with it as a tenant makes it "
+        "again, with its rows"
+        for (role,) in rows
+    )
+
+
 def _drop_former_group(connection: psycopg.Connection[Any]) -> None:
     """Drop the role that held all tenants' rights before version 5, unless another database still needs it."""
     import psycopg
 
-    if not _exists(connection, FORMER_GROUP):
+    if not role_exists(connection, FORMER_GROUP):
         return
     with contextlib.suppress(psycopg.errors.InsufficientPrivilege, psycopg.errors.DependentObjectsStillExist):
         connection.execute(f"DROP ROLE {FORMER_GROUP}")
