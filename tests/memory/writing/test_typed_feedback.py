@@ -107,6 +107,49 @@ def test_feedback_on_no_episode_stores_its_answers(memory):
     memory.verify()
 
 
+def test_one_author_has_one_choice_at_a_state_without_an_episode(memory):
+    def choose(chosen=0, state="s", task="t", **given):
+        memory.feedback(feedback=Choice(("A", "B"), chosen), task=task, state=state, **{"author": "ann", **given})
+
+    for _ in range(3):
+        choose()
+    choose(1)
+    choose(author="bob"), choose(source="judge"), choose(state="other"), choose(task="other")
+    choose(author=None), choose(author=None)  # two people, perhaps
+    memory.feedback(feedback=OwnAnswer("C"), task="t", state="s", author="ann")
+    unrevoked = [one for one in memory.feedback_records() if one.revoked_at is None]
+    assert [one.feedback.chosen for one in unrevoked[:-1]] == [1, 0, 0, 0, 0, 0, 0]
+    assert len(memory.feedback_records()) == len(unrevoked) + 3
+    memory.verify()
+
+
+def test_choices_in_quarantine_replace_each_other_too(memory):
+    id_ = memory.quarantine(Selection(source="human"), "a raid")
+    for _ in range(3):
+        memory.feedback(feedback=Choice(("A", "B"), 0), task="t", state="s", author="ann")
+    memory.release(id_)
+    assert [one.revoked_at is None for one in memory.feedback_records()] == [False, False, True]
+    memory.verify()
+
+
+def test_choices_at_one_state_replace_each_other_in_imports_and_merges(place, tmp_path):
+    folder, exports = tmp_path / "stores", []
+    folder.mkdir()
+    for name in "ab":
+        with Memory.open(folder / f"{name}.db") as one:
+            one.feedback(feedback=Choice(("A", "B"), 0), task="t", state="s", author="ann", id=name)
+            exports.append(list(one.export()))
+    merge(folder / "m.db", folder / "a.db", folder / "b.db")
+    with Memory.open(folder / "m.db") as merged:
+        assert [one.id for one in merged.feedback_records() if one.revoked_at is None] == ["b"]
+        merged.verify()
+    with Memory.open(place, namespace=f"n{uuid.uuid4().hex}") as memory:
+        for lines in exports:
+            memory.import_lines(lines)
+        assert [one.id for one in memory.feedback_records() if one.revoked_at is None] == ["b"]
+        memory.verify()
+
+
 def test_edits_are_compared_before_the_transaction():
     long, other = "x" * 60_000, "y" * 60_000
     with Memory.open(":memory:") as memory:

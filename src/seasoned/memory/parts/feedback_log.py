@@ -60,9 +60,9 @@ class FeedbackLog:
 
         Each reward is an event (`events`); returns and evidence are derived again. An answer that was not executed
         becomes an episode of one step: state, task and subject of the target, arm `alternative`, policy the source. The
-        same source and author supersedes its earlier feedback of the same kind on the same step; a bare reward is a
-        kind of its own. Everything else adds up: seven thumbs up and three down are +4, or +0.4 where each has `weight`
-        1 / 10.
+        same source and author supersedes its earlier feedback of the same kind on the same step, and a named author
+        also that on no episode at the same task and state; a bare reward is a kind of its own. Everything else
+        adds up: seven thumbs up and three down are +4, or +0.4 where each has `weight` 1 / 10.
 
         Args:
             episode_id: the episode, as `add` returned it.

@@ -16,7 +16,7 @@ from seasoned.checks import check_number
 from seasoned.errors import EpisodeConflictError, InputError, StoreBusyError, excerpt
 from seasoned.memory.stores.base import Store
 from seasoned.memory.stores.sqlite_schema import MAX_STEPS, STEP_BITS
-from seasoned.memory.values.corruption import damaged, decode, decode_first, decode_ints, decoding
+from seasoned.memory.values.corruption import damaged, decode, decode_first, decode_ints, decode_texts, decoding
 from seasoned.memory.values.derived_ids import answer_id, event_id, event_number
 from seasoned.memory.values.events import Event
 from seasoned.memory.values.redacted import RedactedFeedback, RedactedNote, RedactedText, already_redacted
@@ -110,6 +110,20 @@ def _check_rewards(kind: str, rewards: AnswerRewards) -> AnswerRewards:
 def _event_ids(note: Note) -> list[str]:
     """Return the ids that the events of a feedback note may have."""
     return [event_id(note.id, n) for n in range(len(note.body["alternatives"]) + 1)]  # type: ignore[arg-type]
+
+
+def _is_on_state(note: Note) -> bool:
+    """Return whether a named author gave this feedback on no episode: its note is on one of its own answers.
+
+    People without a name cannot be told apart, so that none of theirs replaces another's.
+    """
+    return note.author is not None and note.episode_id in note.body["alternatives"]  # type: ignore[operator]
+
+
+class _AnswerState(NamedTuple):
+    id: str
+    task: str
+    state_id: int
 
 
 class _EpisodeRow(NamedTuple):
@@ -227,8 +241,8 @@ class TypedFeedbackWriter:
         answer_ids = [answer_id(request.id, n) for n in range(len(answers))]
         episode_id = answer_ids[0] if request.episode_id is None else request.episode_id
         note = self._note(request, episode_id, answer_ids)
-        rivals = self._rivals(note)
         self._add_episodes(request, context, answer_ids, [text for text, _ in answers])
+        rivals = self._rivals(note)
         self._notes.add([note])
         places = [] if own is None else [(episode_id, at, own)]
         places += [(id_, 0, reward) for id_, (_, reward) in zip(answer_ids, answers, strict=True)]
@@ -258,11 +272,21 @@ class TypedFeedbackWriter:
         """Supersede unrevoked feedback by later feedback of the same kind and author on its target; return how many."""
         rows = self._rows("SELECT id, steps FROM episode WHERE namespace_id = ?")
         steps = {row.id: row.n_steps for row in decode(self._store.path, rows, _EpisodeLength)}
+        rows = self._rows(
+            "SELECT episode.id, task, state_id FROM episode "
+            f"JOIN step ON step.namespace_id = episode.namespace_id AND visit = ordinal << {STEP_BITS} "
+            "WHERE episode.namespace_id = ? AND arm = ?",
+            ALTERNATIVE,
+        )
+        states = {row.id: row[1:] for row in decode(self._store.path, rows, _AnswerState)}
         unrevoked: defaultdict[tuple[object, ...], list[Note]] = defaultdict(list)
         for kind in FEEDBACK_KINDS:
             for _, note in read_notes(self._store, self._ns, kind=kind, unrevoked=True):
                 at = steps[note.episode_id] - 1 if note.step is None else note.step
-                unrevoked[kind, note.episode_id, at, note.source, note.author].append(note)
+                target: tuple[object, ...] = note.episode_id, at
+                if _is_on_state(note):
+                    target = states.get(note.episode_id, target)
+                unrevoked[kind, target, note.source, note.author].append(note)
         superseded = [(note, rivals[-1]) for rivals in unrevoked.values() for note in rivals[:-1]]
         for note, by in superseded:
             self.revoke(note, at=by.created_at)
@@ -318,9 +342,11 @@ class TypedFeedbackWriter:
         return new
 
     def _rivals(self, note: Note) -> list[Note]:
-        """Return the unrevoked feedback of the same kind, source and author on the same step."""
+        """Return the unrevoked feedback of the same kind, source and author on the same step, or task and state."""
+        if _is_on_state(note):
+            return self._rivals_on_state(note)
         rows = self._rows("SELECT steps - 1 FROM episode WHERE namespace_id = ? AND id = ?", note.episode_id)
-        if not rows:  # the feedback is on one of its own answers
+        if not rows:  # feedback of an anonymous author on one of its own answers, or on an unknown episode
             return []
         [last] = decode_ints(self._store.path, "the number of steps", rows)
         at = last if note.step is None else note.step
@@ -331,6 +357,34 @@ class TypedFeedbackWriter:
             )
             if (other.source, other.author) == (note.source, note.author)
             and at == (last if other.step is None else other.step)
+        ]
+
+    def _rivals_on_state(self, note: Note) -> list[Note]:
+        """Return the unrevoked feedback on no episode of the same kind, source and author on the task and the state."""
+        # A source in quarantine has answers that the index of live steps lacks.
+        live = "" if active_selections(self._store, self._ns, of_events=True) else "AND other.live "
+        rows = self._rows(
+            "SELECT note.id FROM episode "
+            f"JOIN step ON step.namespace_id = episode.namespace_id AND step.visit = episode.ordinal << {STEP_BITS} "
+            "JOIN step AS other ON other.namespace_id = step.namespace_id AND other.set_id = step.set_id "
+            f"AND other.state_id = step.state_id {live}"
+            "JOIN episode AS answer ON answer.namespace_id = other.namespace_id "
+            f"AND answer.ordinal = other.visit >> {STEP_BITS} "
+            "AND answer.task = episode.task AND answer.arm = episode.arm "
+            "JOIN note INDEXED BY note_by_episode ON note.namespace_id = answer.namespace_id "
+            "AND note.episode_id = answer.id "
+            "WHERE episode.namespace_id = ? AND episode.id = ? "
+            "AND note.kind = ? AND note.source = ? AND note.author = ? AND note.revoked_at IS NULL",
+            note.episode_id,
+            note.kind,
+            note.source,
+            note.author,
+        )
+        ids = decode_texts(self._store.path, "note", rows)
+        return [
+            other
+            for _, other in read_notes(self._store, self._ns, ids=ids)
+            if _is_on_state(other) and other.id != note.id
         ]
 
     def _add_episodes(
