@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Callable, Iterator
 from pathlib import Path
 
@@ -32,17 +33,31 @@ def place(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFacto
     return tmp_path_factory.mktemp("memory") / "agent.db"
 
 
+@pytest.fixture
+def report_line(request: pytest.FixtureRequest) -> Callable[..., None]:
+    """A function that adds a line to the summary of the run, and counts, such as `kills=20`, to its last line."""
+
+    def add(line: str, **counts: int) -> None:
+        request.node.user_properties.append(("attack", (line, counts)))
+
+    return add
+
+
 def pytest_terminal_summary(terminalreporter: pytest.TerminalReporter) -> None:
-    """Print what was done to the stores, and what became of them."""
-    lines = [
-        text
+    """Print what was done to the stores and the service, what became of them, and the sums."""
+    attacks = [
+        attack
         for reports in terminalreporter.stats.values()
         for report in reports
         if getattr(report, "when", None) == "call"
-        for name, text in report.user_properties
-        if name == "faults"
+        for name, attack in report.user_properties
+        if name == "attack"
     ]
-    if lines:
-        terminalreporter.section("faults")
-    for line in lines:
-        terminalreporter.line(f"faults: {line}")
+    if not attacks:
+        return
+    terminalreporter.section("attacks")
+    sums = Counter(dict.fromkeys(("rounds", "kills", "lost", "changed"), 0))
+    for line, counts in attacks:
+        terminalreporter.line(f"attacks: {line}")
+        sums.update(counts)
+    terminalreporter.line(f"attacks: in all {', '.join(f'{n:,} {what}' for what, n in sums.items())}")

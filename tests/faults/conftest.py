@@ -1,9 +1,9 @@
-"""Fixtures of the fault kit, and the lines of its summary."""
+"""Fixtures of the fault kit."""
 
 from __future__ import annotations
 
 import tempfile
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
@@ -24,9 +24,3 @@ def disk() -> Iterator[Disk]:
     """A separate file system of a few megabytes."""
     with tempfile.TemporaryDirectory(prefix="seasoned-disk-") as folder, small_disk(Path(folder)) as disk:
         yield disk
-
-
-@pytest.fixture
-def report_line(request: pytest.FixtureRequest) -> Callable[[str], None]:
-    """A function that adds a line to the summary of the run."""
-    return lambda line: request.node.user_properties.append(("faults", line))

@@ -11,6 +11,7 @@ from typing import Any
 
 import click
 
+from seasoned.checks import check_file_name
 from seasoned.cli.format.output import json_option, present
 from seasoned.cli.memory.access import memory_command, read_memory
 from seasoned.cli.params import example
@@ -35,6 +36,7 @@ def fork(path: str, candidate: str, overwrite: bool, namespace: str | None) -> N
     """
     from seasoned.lab.forks.fork import fork
 
+    check_file_name(_record_of(candidate))
     if Path(candidate).exists():
         raise InputError(f"{candidate} exists", "a fork must be a new file", "Choose another name for it.")
     name = read_memory(path, None, lambda memory: memory.namespace) if namespace is None else namespace

@@ -12,6 +12,7 @@ from typing import Any, BinaryIO
 
 import click
 
+from seasoned.checks import check_file_name
 from seasoned.cli.format.output import echo_hint, present, printable
 from seasoned.cli.memory.access import memory_command, open_writable, read_memory
 from seasoned.cli.params import overwrite_option, redact_option
@@ -54,6 +55,7 @@ def export(path: str, output: str | None, overwrite: bool, namespace: str | None
             for line in memory.export():
                 click.echo(line.encode() + b"\n", nl=False)
             return
+        check_file_name(output)
         target = Path(output)
         if is_file(path) and target.exists() and target.samefile(path):
             raise InputError(f"{output}", "a memory must not be overwritten by its own export", "Name another file.")
@@ -150,6 +152,7 @@ def _source(source: str) -> Lines:
     """
     if source == "-":
         return _copied(sys.stdin.buffer)
+    check_file_name(source)
     if Path(source).exists() and not Path(source).is_file() and not Path(source).is_dir():
         with Path(source).open("rb") as pipe:
             return _copied(pipe)
@@ -297,6 +300,7 @@ def import_harbor(path: str, job: str, reward: str | None, create: bool, dry_run
     """
     from seasoned.integrations.harbor import import_job, read_job
 
+    check_file_name(job)
     trials = list(read_job(job, reward_key=reward))  # refused before a file is made
     with _open_target(path, namespace, {}, create, dry_run, {}) as memory:
         found = import_job(memory, job, reward_key=reward, dry_run=dry_run)

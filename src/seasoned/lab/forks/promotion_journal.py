@@ -10,6 +10,7 @@ from collections.abc import Callable, Iterator, Mapping
 from pathlib import Path
 from typing import Any
 
+from seasoned.checks import check_file_name
 from seasoned.errors import InputError, NotFoundError, StoreBusyError, StoreError
 from seasoned.lab.forks.snapshots import Snapshot, contains
 from seasoned.memory.stores.registry import display_path, is_file
@@ -21,6 +22,7 @@ class PromotionJournal:
     """Promotions of one memory, in order. An entry is an intention; the memory's content shows if it took place."""
 
     def __init__(self, path: Path) -> None:
+        check_file_name(path)
         self.path = path
 
     @classmethod
@@ -28,7 +30,7 @@ class PromotionJournal:
         """Return the journal at `path`; None: the file next to the live file.
 
         Raises:
-            InputError: `path` is None and the memory is on a server.
+            InputError: `path` is None and the memory is on a server; or the system does not take the name.
         """
         if path is not None:
             return cls(Path(path))
