@@ -243,6 +243,10 @@ def follow_lift(content: Content, chosen: dict[str, Any], _: Any) -> None:
     content.quarantines[chosen["at"]] = (content.quarantines[chosen["at"]][0], True)
 
 
+def compact(handle: Handle, chosen: dict[str, Any]) -> None:
+    handle.memory.compact()
+
+
 def unchanged(content: Content, chosen: dict[str, Any], _: Any) -> None:
     """The expected content is unchanged."""
 
@@ -263,7 +267,7 @@ OPERATIONS: dict[str, Operation] = {
     "erase": Operation(choose_subject, erase, follow_erase),
     "quarantine": Operation(choose_quarantine, quarantine, follow_quarantine),
     "lift": Operation(choose_lift, lift, follow_lift),
-    "compact": Operation(nothing_to_choose, lambda handle, _: handle.memory.compact(), unchanged),
+    "compact": Operation(nothing_to_choose, compact, unchanged),
     "reopen": Operation(nothing_to_choose, lambda handle, _: handle.reopen(), unchanged),
 }
 

@@ -11,7 +11,9 @@ from pathlib import Path
 
 import pytest
 from faults_content import Content
+from faults_evidence import wrong_evidence
 from faults_operations import OPERATIONS, WORKLOADS
+from faults_rounds import attack_rounds
 
 from seasoned import Memory
 from seasoned.errors import SeasonedError
@@ -29,11 +31,11 @@ def kill(zygote, path, log, workload, seed, at_byte):
             ended_by = child.end(20.0)
         except TimeoutError:  # no file grew so long: it was killed then
             ended_by = signal.SIGKILL
-        assert ended_by in (signal.SIGXFSZ, signal.SIGKILL), f"ended by {ended_by}"
+        assert ended_by in (signal.SIGXFSZ, signal.SIGKILL), f"ended by {ended_by}: {child.said()}"
     else:
         time.sleep(draw.uniform(0.0, draw.choice([0.02, 0.25, 0.25])))  # while it opens, and while it works
         child.kill()
-        assert child.end() == signal.SIGKILL, "it failed before it was killed"
+        assert child.end() == signal.SIGKILL, f"it failed before it was killed: {child.said()}"
     lines = log.read_text().splitlines(keepends=True) if log.exists() else []
     return [json.loads(line) for line in lines if line.endswith("\n")]
 
@@ -60,7 +62,7 @@ class Tally:
 
     def __init__(self):
         self.phases, self.operations = Counter(), Counter()
-        self.kills = self.at_byte = self.acknowledged = self.lost = self.torn = self.clean = 0
+        self.kills = self.at_byte = self.acknowledged = self.lost = self.torn = self.clean = self.recomputed = 0
         self.wrong = []
 
     def line(self):
@@ -69,8 +71,11 @@ class Tally:
             f"{self.kills} kills ({self.at_byte} at a byte of a file), {phase['lost'] + phase['landed']} with a write "
             f"in flight ({phase['landed']} of them committed), {phase['between']} between writes, {phase['opening']} "
             f"while opening, {self.acknowledged} acknowledged episodes, {self.lost} lost, {self.torn} torn, "
-            f"verify clean {self.clean}/{self.kills}"
+            f"verify clean {self.clean}/{self.kills}, evidence of {self.recomputed} states computed again from exports"
         )
+
+    def counts(self):
+        return {"rounds": self.kills, "kills": self.kills, "lost": self.lost, "changed": self.torn}
 
 
 def rounds(zygote, folder: Path, n_rounds, seed):
@@ -91,6 +96,9 @@ def rounds(zygote, folder: Path, n_rounds, seed):
                 verified = memory.verify()
                 assert verified.episodes == len(stored.episodes)
                 assert len(memory) == sum(len(one.steps) for one in stored.episodes.values())
+                recomputed, wrong = wrong_evidence(memory, random.Random(n), 5)
+                tally.recomputed += recomputed
+                tally.wrong += wrong
         except SeasonedError as error:
             tally.wrong.append(f"round {n} ({workload}): {error}")
             content = Content()
@@ -122,18 +130,20 @@ def check(tally, n_rounds):
 
 def test_kill_9_loses_no_acknowledged_write(tmp_path, zygote, report_line):
     tally = rounds(zygote, tmp_path, 20, seed=1000)
-    report_line(tally.line())
+    report_line(tally.line(), **tally.counts())
     check(tally, 20)
 
 
 @pytest.mark.slow
 @pytest.mark.timeout(1800)
-def test_two_hundred_kills_lose_no_acknowledged_write(tmp_path, zygote, report_line):
-    tally = rounds(zygote, tmp_path, 200, seed=5000)
-    report_line(
-        f"{tally.line()}; in flight: " + ", ".join(f"{n} {name}" for name, n in sorted(tally.operations.items()))
-    )
-    check(tally, 200)
+def test_many_kills_lose_no_acknowledged_write(tmp_path, zygote, report_line):
+    n_rounds = attack_rounds(200)
+    tally = rounds(zygote, tmp_path, n_rounds, seed=5000)
+    in_flight = ", ".join(f"{n} {name}" for name, n in sorted(tally.operations.items()))
+    report_line(f"{tally.line()}; in flight: {in_flight}", **tally.counts())
+    check(tally, n_rounds)
+    if n_rounds < 200:
+        return
     assert all(tally.phases[name] for name in ("lost", "landed", "between", "opening")), tally.phases
     # One kind of operation in flight at least for each way to write.
     assert {"add", "add_many", "record", "feedback", "import", "prune", "compact"} <= set(tally.operations)

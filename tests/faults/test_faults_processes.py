@@ -59,7 +59,7 @@ def line(counts, n_killed, n_stored, seconds):
 
 def test_eight_processes_see_every_acknowledged_episode(zygote, tmp_path, report_line):
     counts, _, n_stored = crowd(zygote, tmp_path, 2)
-    report_line(line(counts, 0, n_stored, 2))
+    report_line(line(counts, 0, n_stored, 2), rounds=1)
     assert counts["own seen"] == n_stored > N_PROCESSES
     assert counts["others seen"] > N_PROCESSES
 
@@ -69,6 +69,6 @@ def test_eight_processes_see_every_acknowledged_episode(zygote, tmp_path, report
 @pytest.mark.parametrize("kill_every_s", [None, 0.5], ids=["undisturbed", "killed"])
 def test_eight_processes_see_every_acknowledged_episode_for_a_minute(zygote, tmp_path, report_line, kill_every_s):
     counts, n_killed, n_stored = crowd(zygote, tmp_path, 60, kill_every_s)
-    report_line(line(counts, n_killed, n_stored, 60))
+    report_line(line(counts, n_killed, n_stored, 60), rounds=1, kills=n_killed)
     assert counts["others seen"] > N_PROCESSES
     assert bool(n_killed) == bool(kill_every_s)

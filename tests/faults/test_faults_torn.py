@@ -9,6 +9,7 @@ from pathlib import Path
 import pytest
 from faults_content import episode
 from faults_damage import DAMAGES, make_image
+from faults_rounds import attack_rounds
 
 from seasoned import Memory
 from seasoned.errors import SeasonedError
@@ -46,14 +47,14 @@ def line(kind, result):
 
 
 FEW = pytest.param((1, 8, 120), id="few")
-MANY = pytest.param((2, 200, 1200), id="many", marks=[pytest.mark.slow, pytest.mark.timeout(1300)])
+MANY = pytest.param((2, attack_rounds(200), 1200), id="many", marks=[pytest.mark.slow, pytest.mark.timeout(1300)])
 
 
 @pytest.mark.parametrize("kind", DAMAGES)
 @pytest.mark.parametrize("amount", [FEW, MANY])
 def test_damage_is_detected_or_harmless(damaged, report_line, kind, amount):
     result = damaged(kind, *amount)
-    report_line(line(kind, result))
+    report_line(line(kind, result), rounds=result["counts"]["inspected"], changed=len(result["wrong"]))
     assert not result["wrong"], "\n".join(result["wrong"])
     assert result["counts"]["detected"] if kind != "log" else result["counts"]["earlier"]
 

@@ -6,7 +6,6 @@
 from __future__ import annotations
 
 import contextlib
-import os
 import random
 import signal
 import stat
@@ -15,6 +14,7 @@ import sys
 import time
 
 import pytest
+from faults_rounds import attack_rounds
 
 from seasoned import Episode, Memory, Step
 from seasoned.errors import NotFoundError
@@ -22,7 +22,7 @@ from seasoned.memory.stores.partial_folder import partials_of
 
 pytestmark = pytest.mark.slow
 
-ROUNDS = int(os.environ.get("SEASONED_ATTACK_ROUNDS", "25"))
+ROUNDS = attack_rounds(25)
 SECRET = b"Quince Marmalade 7741"
 RUN = "import sys; from seasoned import Memory; from seasoned.memory.maintenance.backup import backup; import json; "
 BACKUP = RUN + "print('begin', flush=True); backup(sys.argv[1], sys.argv[2])"
@@ -55,7 +55,7 @@ def holding(folder):
     return [path for path in folder.rglob("*") if path.is_file() and SECRET in path.read_bytes()]
 
 
-def test_killed_backups_leave_nothing_readable_and_nothing_that_an_erasure_misses(tmp_path):
+def test_killed_backups_leave_nothing_readable_and_nothing_that_an_erasure_misses(tmp_path, report_line):
     source, copies = filled(tmp_path / "agent.db"), tmp_path / "copies"
     copies.mkdir()
     takes_s = killed_after(None, BACKUP, source, copies / "whole.db")
@@ -71,10 +71,13 @@ def test_killed_backups_leave_nothing_readable_and_nothing_that_an_erasure_misse
         erased = memory.erase("quince")
     named = {copy.path for copy in erased.copies}
     assert {str(path) for path in holding(tmp_path)} <= named  # whole copies, by name; of killed ones nothing is left
-    assert not [path for path in copies.iterdir() if path.name.endswith(".partial")]
+    left = [path for path in copies.rglob("*") if ".partial" in path.name]
+    assert not left, [[f.name for f in p.iterdir()] if p.is_dir() else p for p in left]
+    line = f"killed backups: {ROUNDS}, {n_left} with the subject's text in a private folder, all removed by its erasure"
+    report_line(line, rounds=ROUNDS, kills=ROUNDS)
 
 
-def test_killed_erasures_can_be_repeated_until_the_bytes_are_gone(tmp_path):
+def test_killed_erasures_can_be_repeated_until_the_bytes_are_gone(tmp_path, report_line):
     draw, n_unfinished, takes_s = random.Random(8), 0, 0.0
     for number in range(ROUNDS):
         folder = tmp_path / str(number)
@@ -92,3 +95,5 @@ def test_killed_erasures_can_be_repeated_until_the_bytes_are_gone(tmp_path):
                 still_open.erase("quince")
             still_open.verify()
     assert n_unfinished, "no erasure was killed between its commit and the rewriting"
+    line = f"killed erasures: {ROUNDS}, {n_unfinished} with the bytes still there, all finished when repeated"
+    report_line(line, rounds=ROUNDS, kills=ROUNDS)
