@@ -125,11 +125,14 @@ def test_store_of_a_tenant_whose_role_was_dropped_is_migrated(postgres):  # noqa
     store.check_as_recorded()  # bob has its rows again
 
 
-@pytest.mark.slow
-def test_first_opening_by_the_owner_migrates(postgres):  # noqa: F811
+def test_first_opening_by_the_owner_migrates_and_warns_of_the_open_database(postgres):  # noqa: F811
     store = FormerStore(postgres, 4)
-    Memory.open(store.owner, namespace="own").close()
+    with pytest.warns(UserWarning, match=r"every role of the server may connect.*seasoned memory migrate"):
+        Memory.open(store.owner, namespace="own").close()
     store.check_as_recorded()
+    migrate(store.owner)
+    open_ = "SELECT has_database_privilege('public', current_database(), 'CONNECT')"
+    assert store.admin.execute(open_).fetchone() == (False,)
 
 
 def test_opening_by_a_superuser_migrates_for_the_owner(postgres):  # noqa: F811

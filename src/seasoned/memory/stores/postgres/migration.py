@@ -15,11 +15,12 @@ from seasoned.memory.stores.sqlite_schema import APPLICATION_ID
 if TYPE_CHECKING:
     import psycopg
 
-__all__ = ["ensure_tenant", "find_problems", "prepare_schema", "warn_of_superuser"]
+__all__ = ["ensure_tenant", "find_problems", "prepare_schema", "warn_of_open_database", "warn_of_superuser"]
 
 Steps = Mapping[int, Sequence[str]]
 
 _warned: set[str] = set()
+_open_databases: set[str] = set()
 
 
 def prepare_schema(
@@ -169,6 +170,27 @@ def ensure_tenant(connection: psycopg.Connection[Any], path: str) -> None:
             "its owner decides which roles are tenants",
             "Run `seasoned memory migrate` as the owner of the tables, with this role as a tenant.",
         ) from error
+
+
+def warn_of_open_database(connection: psycopg.Connection[Any], path: str) -> None:
+    """Warn, once a process and database, the owner of the tables if any role may connect to a database with tenants.
+
+    An opening migrates the tables; it does not take from other roles a right on the database.
+    """
+    [(is_open,)] = connection.execute(
+        "SELECT has_database_privilege('public', current_database(), 'CONNECT') "
+        f"AND (SELECT count(*) > 1 FROM {SCHEMA}.tenant) "
+        "AND (SELECT pg_has_role(relowner, 'USAGE') FROM pg_catalog.pg_class WHERE oid = $1::regclass)",
+        (f"{SCHEMA}.namespace",),
+    ).fetchall()
+    if is_open and path not in _open_databases:
+        _open_databases.add(path)
+        warnings.warn(
+            f"{path}: every role of the server may connect to this database, and read the names of its tenants and "
+            "the sizes of their tables. Run `seasoned memory migrate` as the owner of the tables: it lets only the "
+            "tenants connect.",
+            stacklevel=4,
+        )
 
 
 def warn_of_superuser(connection: psycopg.Connection[Any], path: str) -> None:

@@ -76,7 +76,12 @@ class PostgresStore(PostgresConnection):
 
     def __init__(self, url: str, *, create: bool, read_only: bool, retry_s: float = RETRY_S) -> None:
         super().__init__(url, read_only=read_only, retry_s=retry_s)
-        from seasoned.memory.stores.postgres.migration import ensure_tenant, prepare_schema, warn_of_superuser
+        from seasoned.memory.stores.postgres.migration import (
+            ensure_tenant,
+            prepare_schema,
+            warn_of_open_database,
+            warn_of_superuser,
+        )
         from seasoned.memory.stores.postgres.tenant_schema import schema_of
 
         self._planned = 0.0
@@ -93,6 +98,8 @@ class PostgresStore(PostgresConnection):
             if create and not read_only:
                 ensure_tenant(connection, self.path)
             warn_of_superuser(connection, self.path)
+            if not read_only:
+                warn_of_open_database(connection, self.path)
             self.schema = schema_of(connection, self.path)
             connection.execute(self._wire.search_path(self.schema))
 
