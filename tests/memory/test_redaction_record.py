@@ -17,6 +17,7 @@ from seasoned.types import OwnAnswer
 SECRET = "ann@example.com"
 STATE = f"mail of {SECRET}"
 EMAILS = Redactor(["emails"])
+SLOW = Redactor(["emails"], {"x": "(q+)+z"})  # a pattern of whoever wrote the file
 KEYED = Redactor(["emails"], keyed=b"0123456789abcdef")
 
 
@@ -51,7 +52,7 @@ def test_namespace_is_opened_with_its_own_redactor(tmp_path):
     assert SECRET.encode() not in path.read_bytes()
 
 
-@pytest.mark.parametrize("redact", [KEYED, shout], ids=["keyed", "function"])
+@pytest.mark.parametrize("redact", [KEYED, SLOW, shout], ids=["keyed", "patterns", "function"])
 def test_texts_need_a_redactor_that_no_identity_can_replace(tmp_path, redact):
     path = make(tmp_path / "a.db", redact)
     with Memory.open(path) as memory:

@@ -130,8 +130,8 @@ class Memory:
             NotFoundError: there is no such file or namespace, and `create` is False.
             ForeignStoreError, NewerStoreError: the file is not a store, or of a newer version. It is left unchanged.
             EncoderMismatchError: the namespace was encoded by another encoder, and `reindex` is False.
-            RedactionMismatchError: its texts went through another redactor. One with a key, or a function, must be
-                passed by whoever adds or looks up a text; without it these calls raise this error.
+            RedactionMismatchError: its texts went through another redactor. One with a key or patterns, or a function,
+                must be passed by whoever adds or looks up a text; without it these calls raise this error.
         """
         check_text("namespace", namespace)
         max_text_bytes = check_max_text_bytes(max_text_bytes)

@@ -12,12 +12,17 @@ __all__ = ["named_redactor", "redactor_from_identity"]
 ALL_RULES = "all"
 
 
-def redactor_from_identity(identity: str) -> Redactor:
+def redactor_from_identity(identity: str, *, own_patterns: bool = True) -> Redactor:
     """Return the redactor with this identity, and all of its settings.
 
+    Args:
+        identity: the identity.
+        own_patterns: make redactors with patterns of their own too. A pattern of a file that others wrote could take
+            years on a text.
+
     Raises:
-        UnknownNameError: it has a key, which no identity holds; it is of a function or of another version; or was
-            altered.
+        UnknownNameError: it has a key, which no identity holds, or patterns that are not asked for; it is of a
+            function or of another version; or was altered.
 
     Example:
         >>> redactor_from_identity('redactor/v1 {"rules":["emails"]}')("ann@example.com")
@@ -26,7 +31,8 @@ def redactor_from_identity(identity: str) -> Redactor:
     try:
         kind, _, settings = identity.partition(" ")
         record = json.loads(settings) if settings else {}
-        redactor = Redactor(record["rules"], dict(record.get("patterns", []))) if kind == "redactor/v1" else None
+        known = kind == "redactor/v1" and (own_patterns or "patterns" not in record)
+        redactor = Redactor(record["rules"], dict(record.get("patterns", []))) if known else None
     except (InputError, ValueError, TypeError, AttributeError, KeyError, RecursionError):
         redactor = None
     if redactor is None or redactor.identity != identity:

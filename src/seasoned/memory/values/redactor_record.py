@@ -36,19 +36,22 @@ def identity_of(redact: Redact | None) -> str:
 
 
 def redactor_of(namespace: str, identity: str) -> Redact | None:
-    """Return the redactor that a namespace records; one that refuses every text if it cannot be made again."""
+    """Return the redactor that a namespace records; one that refuses every text if it cannot be made again.
+
+    One with patterns is not made either: whoever wrote the file chose them, and a pattern can take years on a text.
+    """
     if identity in (NOT_RECORDED, NO_REDACTOR):
         return None
     from seasoned.states.redactor_identity import redactor_from_identity  # slow to import
 
     try:
-        return redactor_from_identity(identity)
+        return redactor_from_identity(identity, own_patterns=False)
     except UnknownNameError:
         return _MissingRedactor(namespace, identity)
 
 
 class _MissingRedactor:
-    """A redactor with a key, or of a custom function, that the opener did not pass."""
+    """A redactor with a key or patterns, or of a custom function, that the opener did not pass."""
 
     def __init__(self, namespace: str, identity: str) -> None:
         self._namespace = namespace
@@ -57,7 +60,8 @@ class _MissingRedactor:
     def __call__(self, text: str) -> NoReturn:
         raise RedactionMismatchError(
             f"a text for namespace {excerpt(self._namespace)}, without its redactor",
-            f"its texts are redacted by {excerpt(self.identity)}, which no identity can replace",
+            f"its texts are redacted by {excerpt(self.identity)}, which a store cannot give back: it has a key or "
+            "patterns, or is a function",
             "Open it with that redactor: Memory.open(..., redact=...).",
         )
 
