@@ -59,7 +59,9 @@ class AuthMiddleware:
         tokens: the bearer tokens; None: no authentication.
         hosts: accepted Host names; None: any.
         max_body_bytes: maximum size of a body.
-        max_running: requests at a time; a further one is refused as busy. Open paths are not counted.
+        max_running: requests at a time, each from the end of its body on; a further one is refused as busy. So is a
+            body that is not whole yet, where such bodies take more memory than this number of whole ones. Open paths
+            are not counted.
         body_timeout_s: seconds for a body to arrive.
         open_paths: paths that need no token: the page's own files, and the health check.
     """
@@ -81,6 +83,7 @@ class AuthMiddleware:
         self._max_body_bytes = max_body_bytes
         self._max_running = max_running
         self._n_running = 0
+        self._arriving_bytes = 0
         self._body_timeout_s = body_timeout_s
         self._open_paths = frozenset(open_paths)
 
@@ -107,12 +110,16 @@ class AuthMiddleware:
                 await _send(refusal, sending)
             elif self._is_open(scope):
                 await self._app(scope, _replayed(b"", receive), sending)
-            elif self._n_running >= self._max_running:
-                rule = f"at most {self._max_running} requests are answered at a time"
-                busy = StoreBusyError("one request more", rule, "Send it again in a moment.")
-                await _send(error_response(busy), sending)
             else:
-                await self._run(scope, receive, sending)
+                body = await self._body(scope, receive)
+                if isinstance(body, JsonResponse):
+                    await _send(body, sending)
+                elif self._n_running >= self._max_running:
+                    rule = f"at most {self._max_running} requests are answered at a time"
+                    busy = StoreBusyError("one request more", rule, "Send it again in a moment.")
+                    await _send(error_response(busy), sending)
+                else:
+                    await self._run(scope, _replayed(body, receive), sending)
         finally:
             client = (scope.get("client") or ("-",))[0]
             elapsed_ms = 1000 * (time.perf_counter() - began)
@@ -121,11 +128,7 @@ class AuthMiddleware:
     async def _run(self, scope: MutableMapping[str, Any], receive: Receive, send: Send) -> None:
         self._n_running += 1
         try:
-            body = await self._body(scope, receive)
-            if isinstance(body, JsonResponse):
-                await _send(body, send)
-            else:
-                await self._app(scope, _replayed(body, receive), send)
+            await self._app(scope, receive, send)
         finally:
             self._n_running -= 1
 
@@ -207,7 +210,7 @@ class AuthMiddleware:
         if scope["method"] in _READING:
             return b""
         parts: list[bytes] = []
-        size_bytes, more = 0, True
+        size_bytes, more, max_bytes = 0, True, self._max_running * self._max_body_bytes
         try:
             async with asyncio.timeout(self._body_timeout_s):
                 while more:
@@ -218,12 +221,18 @@ class AuthMiddleware:
                         )
                     parts.append(message.get("body", b""))
                     size_bytes += len(parts[-1])
+                    self._arriving_bytes += len(parts[-1])
                     more = message.get("more_body", False)
                     if size_bytes > self._max_body_bytes:
                         return self._too_large(size_bytes)
+                    if more and self._arriving_bytes > max_bytes:
+                        rule = f"bodies that are not whole yet have at most {max_bytes} bytes together"
+                        return error_response(StoreBusyError("one body more", rule, "Send it again in a moment."))
         except TimeoutError:
             rule = f"a body arrives within {self._body_timeout_s:g} s"
             return error_response(StoreBusyError("an incomplete body", rule, "Send it at once."), 408)
+        finally:
+            self._arriving_bytes -= size_bytes
         return b"".join(parts)
 
     def _too_large(self, size_bytes: int) -> JsonResponse:
