@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import concurrent.futures
 import os
 import signal
 import stat
@@ -180,3 +181,17 @@ def test_tenant_is_told_that_only_the_owner_can_rewrite_the_tables(postgres):  #
         assert "Run `seasoned memory compact` as" in str(erased.rewriting.remains)
         assert memory.compact() == erased.rewriting
     assert compact(url).rewritten
+
+
+def test_copies_to_one_target_at_once_get_a_folder_each(tmp_path):
+    """A folder that is not locked yet looks like a dead one's, and another copy may remove it."""
+
+    def copy():
+        for _ in range(200):
+            with partial_folder(tmp_path / "copy.db") as folder:
+                assert folder.is_dir()
+
+    with concurrent.futures.ThreadPoolExecutor(4) as pool:
+        for done in [pool.submit(copy) for _ in range(4)]:
+            done.result()
+    assert partials_of(tmp_path / "copy.db") == []

@@ -30,7 +30,7 @@ def partial_folder(target: Path) -> Iterator[Path]:
         folder = Path(tempfile.mkdtemp(prefix=f".{target.name}.", suffix=_SUFFIX, dir=target.parent))
         try:
             lock = _lock(folder)
-        except BlockingIOError:  # another process took it for a dead one's, and removes it
+        except (BlockingIOError, FileNotFoundError):  # another took it for a dead one's, and removes or removed it
             continue
         if lock is None or _is_at(folder, lock):
             break
