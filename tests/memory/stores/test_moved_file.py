@@ -46,6 +46,16 @@ def test_write_after_the_file_is_gone_is_refused(tmp_path, change):
         assert [one.id for one in memory.episodes()] == ["e1"]
 
 
+@pytest.mark.parametrize("change", [move, remove, replace])
+def test_compaction_of_a_file_that_is_gone_is_refused(tmp_path, change):
+    path = tmp_path / "agent.db"
+    with Memory.open(path) as memory:
+        memory.add(episode(1))
+        change(path)
+        with pytest.raises(StoreError, match=r"moved, removed or replaced"):
+            memory.compact()
+
+
 def test_file_that_is_put_back_is_written_again(tmp_path):
     path = tmp_path / "agent.db"
     with Memory.open(path) as memory:

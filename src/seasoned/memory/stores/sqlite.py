@@ -346,6 +346,7 @@ class SqliteStore(sqlite_connection.Connection):
             self.check_open()
             if self.read_only:
                 raise ReadOnlyStoreError(self.path, "it was opened read-only", "Open it for writing.")
+            self._check_in_place()
             self.execute("VACUUM")
             deadline = time.monotonic() + sqlite_connection.BUSY_TIMEOUT_S
             while self.execute("PRAGMA wal_checkpoint(TRUNCATE)").fetchone()[0]:
@@ -356,6 +357,7 @@ class SqliteStore(sqlite_connection.Connection):
                         "End that process, then compact again.",
                     )
                 time.sleep(0.05)
+            self._check_in_place()
         return Rewriting(rewritten=True)
 
 
