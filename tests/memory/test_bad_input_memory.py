@@ -56,6 +56,15 @@ def test_the_size_limit_counts_bytes_and_can_be_raised():
         assert memory.search(TEN_MB[:3_000_000], k=1)[0].similarity == 1.0
 
 
+def test_arguments_of_another_type_are_refused(memory, tmp_path):
+    for max_chars in (0, -1, "z", 1.5, True):
+        refuses(memory, lambda max_chars=max_chars: memory.search("x", max_chars=max_chars))
+    for lines in (1, None):
+        refuses(memory, lambda lines=lines: memory.import_lines(lines))
+    refuses(memory, lambda: Memory.open(tmp_path / "new.db", redact=1))
+    assert not (tmp_path / "new.db").exists()
+
+
 @pytest.mark.parametrize("reward", [*BAD_NUMBERS, 1e101, -1e101, 10**400, np.True_, np.float64("nan")], ids=ascii)
 def test_invalid_rewards_are_refused(memory, reward):
     refuses(memory, lambda: memory.add(Episode("t", [Step("s", "a", reward)])))

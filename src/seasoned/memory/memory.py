@@ -9,7 +9,7 @@ from collections.abc import Callable, Iterable, Sequence
 from types import TracebackType
 from typing import Any, Concatenate, NamedTuple, ParamSpec, Self, TypeVar
 
-from seasoned.checks import check_text, check_whole
+from seasoned.checks import check_function, check_text, check_whole
 from seasoned.core import check_gamma
 from seasoned.errors import InputError, NotFoundError, excerpt
 from seasoned.memory.namespace import enter_namespace, list_namespaces
@@ -141,6 +141,8 @@ class Memory:
             raise InputError(
                 f"encoder = {excerpt(encoder)}", "an encoder has an identity and features()", "See seasoned.states."
             )
+        if redact is not None:
+            check_function("redact", redact, "takes a text, and returns a text")
         if encoder is None:
             from seasoned.states import TokenEncoder  # a quarter of the package's import time
 

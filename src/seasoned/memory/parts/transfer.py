@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator
 
+from seasoned.checks import check_instance
 from seasoned.memory.session import Session
 from seasoned.memory.transfer import jsonl as json_lines
 from seasoned.memory.transfer.importer import SingleUse, import_records
@@ -40,6 +41,9 @@ class Transfer:
         Raises:
             InputError: a line is wrong; the message names it, and nothing was imported.
         """
+        check_instance(
+            "lines", lines, Iterable, "an import takes lines, such as an open file", "Pass lines of an export."
+        )
         session = self._session
         parsed = SingleUse(json_lines.parse_lines(lines), session.store.path)
         return session.write(

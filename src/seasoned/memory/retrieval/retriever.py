@@ -357,6 +357,8 @@ class Retriever:
         check_gamma(gamma)
         check_similarity(similarity)
         check_whole("start", start, 0, next_step="Leave it out for the best.")
+        if max_chars is not None:
+            check_whole("max_chars", max_chars, 1, next_step="Leave it out for all.")
         features = self._encoder.features(state)
         with self.fresh_snapshot(gamma, 1.0) as view_id:
             visits = self._nearest_visits(features, k, threshold, TaskFilter(exclude_task), similarity)[start:]
