@@ -27,7 +27,7 @@ class MemoryStats:
         states, distinct_states, actions, feedback: numbers of texts, feature sets, action texts and events.
         mean_episode_reward: over `mean_over_episodes` episodes: those that are not aborted, quarantined or pending.
         spread: robust spread of the mean returns at `gamma`, in reward units.
-        size_bytes: of the file; None for a server.
+        size_bytes: of the file; on a server, of the role's own tables and indexes.
     """
 
     path: str

@@ -12,7 +12,9 @@ from psycopg import sql
 from seasoned import Episode, Memory, Step
 from seasoned.errors import ConfigError, InputError, NotFoundError, StoreError
 from seasoned.memory.stores.base import MigrationReport
+from seasoned.memory.stores.postgres import wire
 from seasoned.memory.stores.postgres.schema import FORMER_GROUP, POSTGRES_VERSION, TABLES
+from seasoned.memory.stores.postgres.table_compaction import rewrite_tables
 from seasoned.memory.stores.postgres.tenants import migrate
 from seasoned.memory.stores.sqlite_schema import COLUMNS
 from seasoned.memory.values.selection import Selection
@@ -420,12 +422,48 @@ def test_compaction_by_a_tenant_says_that_only_the_owner_can_rewrite_the_tables(
         assert memory.verify().hash == before
 
 
-def test_size_is_that_of_the_tables_which_a_role_may_compact(site):
-    sizes = {}
-    for name, url in {"a": site.a, "b": site.b, "owner": site.owner}.items():
-        with Memory.open(url) as memory:
-            sizes[name] = memory.stats().size_bytes
-    assert 0 < sizes["a"] + sizes["b"] < sizes["owner"]
+def test_table_that_a_tenant_holds_is_named_and_the_others_are_rewritten(site):
+    files = (
+        "SELECT oid::regclass::text, pg_relation_filenode(oid) FROM pg_class "
+        "WHERE relnamespace::regnamespace::text ~ '^seasoned_' AND relkind = 'r'"
+    )
+    before = dict(site.admin.execute(files).fetchall())
+    held = f"{site.a_schema}.token"
+    with site.server.connect(site.a) as holder, Memory.open(site.owner) as owner, holder.transaction():
+        holder.execute(f"LOCK TABLE {held} IN ACCESS EXCLUSIVE MODE")
+        assert owner.stats().size_bytes > 0
+        with wire.connect(wire.parse_url(site.owner), read_only=False) as connection:
+            assert rewrite_tables(connection, wait_s=0.1) == [held]
+    after = dict(site.admin.execute(files).fetchall())
+    assert [table for table in after if after[table] == before[table]] == [held]
+
+
+@pytest.mark.slow
+def test_lock_of_a_tenant_stops_neither_compaction_nor_stats_of_the_owner(site):
+    with Memory.open(site.b, namespace="held") as memory:
+        memory.add(Episode("t", [Step("a page about joe", "go", 1.0)], "gone", subject="joe"))
+        assert len(memory) == 1
+        memory.erase("joe")
+    with site.server.connect(site.a) as holder, Memory.open(site.owner) as owner:
+        with holder.transaction():
+            holder.execute(f"LOCK TABLE {site.a_schema}.token IN ACCESS EXCLUSIVE MODE")
+            assert owner.stats().size_bytes > 0
+            done = owner.compact()
+            assert not done.rewritten
+            assert f"{site.a_schema}.token" in done.remains
+            assert site.b_schema + "." not in done.remains
+            assert b"about joe" not in files_of(site, site.b_schema)
+        assert owner.compact().rewritten
+
+
+def test_size_is_that_of_the_own_tables(site):
+    with Memory.open(site.owner) as memory:
+        before = memory.stats().size_bytes
+        with Memory.open(site.a, namespace="large") as other:
+            other.add(Episode("t", [Step(f"page {n} " + "x" * 5_000, "go") for n in range(100)]))
+            assert len(other) == 100
+        assert 0 < memory.stats().size_bytes == before
+    site.before = site.everything()
 
 
 # ------------------------------------------------------------------------------- making tenants

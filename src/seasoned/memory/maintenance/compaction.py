@@ -23,7 +23,7 @@ __all__ = ["Compaction", "compact"]
 
 @dataclass(frozen=True, slots=True)
 class Compaction:
-    """Result of a compaction; sizes include the log, and are None if the server does not report them.
+    """Result of a compaction; sizes are those of a file with its log; on a server, of the role's own tables.
 
     `hashes`: of each namespace afterwards; unchanged, except for namespaces with other writers meanwhile. `rewritten`:
     whether no byte of deleted rows is left in the tables; `remains`: where some may be, and the next step.

@@ -22,6 +22,7 @@ from seasoned.memory.stores.base import (
 from seasoned.memory.stores.postgres.connection import RETRY_S, PostgresConnection
 from seasoned.memory.stores.postgres.pending_table import PostgresPendingTable
 from seasoned.memory.stores.postgres.schema import KEY_LIMIT_BYTES, POSTGRES_VERSION, SCHEMA, TABLES, Column
+from seasoned.memory.stores.postgres.table_compaction import rewrite_tables
 from seasoned.memory.stores.postgres.watermark import VERSION, parse_snapshot
 from seasoned.memory.stores.postgres.wire import translate
 from seasoned.memory.stores.sqlite_schema import COLUMNS
@@ -407,7 +408,10 @@ class PostgresStore(PostgresConnection):
         return find_problems(self._connection(), self.schema)
 
     def compact(self) -> Rewriting:
-        """As the owner of the tables, rewrite those of all tenants with `VACUUM FULL`; no other role may."""
+        """As the owner of the tables, rewrite those of all tenants with `VACUUM FULL`; no other role may.
+
+        A table that a transaction holds for too long is named in the result, and does not stop the others.
+        """
         with self.lock, self._errors():
             if self.read_only:
                 raise ReadOnlyStoreError(self.path, "it was opened read-only", "Open it for writing.")
@@ -423,8 +427,13 @@ class PostgresStore(PostgresConnection):
                     remains=f"PostgreSQL rewrites tables only for their owner, {owner!r}: the deleted rows are still "
                     "in them. Run `seasoned memory compact` as that role.",
                 )
-            for name in _TABLES:
-                connection.execute(f"VACUUM (FULL, ANALYZE) {SCHEMA}.{name}")
+            busy = rewrite_tables(connection)
+        if busy:
+            return Rewriting(
+                rewritten=False,
+                remains=f"other transactions held {len(busy)} tables, which may hold deleted rows: {', '.join(busy)}. "
+                "End these transactions (pg_stat_activity), then compact again.",
+            )
         return Rewriting(
             rewritten=True,
             remains="PostgreSQL's write-ahead log and its archives hold deleted rows until they are recycled. "
@@ -432,11 +441,10 @@ class PostgresStore(PostgresConnection):
         )
 
     def size_bytes(self) -> int | None:
-        """Return the size of the role's own tables with their indexes; as their owner, of those of all tenants."""
+        """Return the size of the role's own tables with their indexes: a lock on those of a tenant delays no other."""
         row = self.execute(
             "SELECT sum(pg_total_relation_size(pg_class.oid)) FROM pg_catalog.pg_class "
-            "JOIN pg_catalog.pg_namespace AS n ON n.oid = relnamespace WHERE relkind = 'r' "
-            "AND (nspname = ? OR (nspname ~ ? AND pg_has_role(relowner, 'USAGE')))",
-            (self.schema, f"^{SCHEMA}(_[0-9]+)?$"),
+            "JOIN pg_catalog.pg_namespace AS n ON n.oid = relnamespace WHERE relkind = 'r' AND nspname = ?",
+            (self.schema,),
         ).fetchone()
         return int(row[0] or 0)
