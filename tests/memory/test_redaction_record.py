@@ -144,6 +144,20 @@ def test_merge_keeps_the_redactor_and_mixes_none(tmp_path):
         merge(raw, redacted)
 
 
+def test_merge_refuses_raw_texts_of_an_earlier_version(tmp_path):
+    redacted, earlier = make(tmp_path / "a.db", EMAILS), make(tmp_path / "b.db", None)
+    marked = make(tmp_path / "c.db", EMAILS)
+    for path in (earlier, marked):
+        with sqlite3.connect(path, isolation_level=None) as store:
+            store.execute("UPDATE namespace SET redaction = ''")
+    for target, source in ((redacted, earlier), (earlier, redacted)):
+        with pytest.raises(RedactionMismatchError, match=r"b\.db has no recorded redactor: in .*a\.db .*never mixed"):
+            merge(target, source)
+    assert SECRET.encode() not in redacted.read_bytes()
+    Memory.open(marked, redact=EMAILS).close()  # records the redactor that it had
+    merge(redacted, marked)
+
+
 def test_copies_of_stored_texts_are_not_redacted_again(tmp_path):
     path = make(tmp_path / "a.db", KEYED)
     with Memory.open(path, redact=as_stored) as memory:
