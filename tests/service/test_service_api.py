@@ -263,6 +263,7 @@ def test_read_only_service_reads_and_refuses_writes(tmp_path):
         assert client.get("/v1/episodes/e1").status_code == 200
         error = error_of(client.post("/v1/episodes", json={**EPISODE, "id": "e2"}), 403)
         assert error["error"] == "ReadOnlyStoreError"
+        assert error["seen"] == "the store"  # its path is the operator's business
 
 
 def test_stored_data_survives_a_restart(tmp_path):

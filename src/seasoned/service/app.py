@@ -6,6 +6,7 @@ import asyncio
 import contextlib
 import os
 from collections.abc import AsyncIterator, Callable, Collection, Sequence
+from dataclasses import replace
 from importlib import resources
 from typing import TYPE_CHECKING, Any
 
@@ -193,6 +194,9 @@ def _endpoint(
                     answer = await asyncio.to_thread(work, request, body)
         except Exception as error:
             refusal = _error(route, error, timeout_s)
+            refusal = replace(
+                refusal, document={name: pool.without_place(text) for name, text in refusal.document.items()}
+            )
             answer, status, headers = refusal.body(), refusal.status, refusal.headers
         return fastapi.Response(answer, status, headers, "application/json")
 

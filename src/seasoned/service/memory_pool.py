@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import os
+import re
 from collections.abc import Callable, Sequence
+from pathlib import Path
 
 from seasoned.build import open_memory
 from seasoned.checks import suggest
@@ -37,6 +39,7 @@ class MemoryPool:
         wanted: list[str | None] = [namespace] if namespace is None or isinstance(namespace, str) else [*namespace]
         if not wanted or len(set(wanted)) < len(wanted):
             raise InputError(f"namespaces {wanted}", "one or more are served, each once", "Name one.")
+        self._places = {os.fspath(path), str(Path(path).absolute())}
         self._memories: dict[str, Memory] = {}
         own = {} if encoder is None else {"encoder": encoder}
         try:
@@ -45,6 +48,7 @@ class MemoryPool:
                     os.fspath(path), namespace=name, create=create, read_only=read_only, redact=redact, **own
                 )
                 self._memories[memory.namespace] = memory
+                self._places.add(memory.session.store.path)
                 memory.redacted("a text")  # raises for a namespace whose redactor has to be passed
         except BaseException:
             self.close()
@@ -70,6 +74,18 @@ class MemoryPool:
             seen = f"namespace {excerpt(namespace)}"
             raise NotFoundError(seen, "it is not served here", suggest(namespace, self._memories))
         return self._memories[namespace]
+
+    def without_place(self, text: str) -> str:
+        """Return a text that names no place of the store: where it lies is the operator's business.
+
+        Example:
+            >>> served = MemoryPool(":memory:", None, create=True)
+            >>> served.without_place(":memory:: another process holds it")
+            'the store: another process holds it'
+            >>> served.close()
+        """
+        every = "|".join(re.escape(place) for place in sorted(self._places, key=len, reverse=True))
+        return re.sub(rf"(?<![\w./-])(?:{every})(?![\w/-])", "the store", text)
 
     def close(self) -> None:
         """Close every memory."""
