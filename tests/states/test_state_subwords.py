@@ -64,11 +64,17 @@ def test_a_bad_setting_is_refused(changed):
     assert caught.value.next_step
 
 
-@given(st.text("aé日_3-:?", min_size=1, max_size=12))
-def test_terms_of_a_feature_are_itself_and_the_features_of_the_subword_encoder(feature):
+@given(st.text("aé日_3-:?#", min_size=1, max_size=12))
+def test_terms_of_a_feature_are_itself_its_words_and_the_ngrams_of_words_without_digits(feature):
+    words = re.findall(r"\w+", feature)
+    grams = {f"<{word}>"[i : i + 4] for word in words if "3" not in word for i in range(len(word) - 1)}
     terms = subword_terms(feature)
-    assert set(terms) == {feature} | SubwordEncoder().features(feature)
+    assert set(terms) == {feature, *words} | {f"  {gram}" for gram in grams}
     assert len(set(terms)) == len(terms)
+
+
+def test_a_feature_is_not_alike_to_another_by_the_mark_of_ngrams():
+    assert set(subword_terms("#help")) != set(subword_terms("help"))
 
 
 @pytest.mark.parametrize("feature", ["go north", "no\t2", "x" * (MAX_SPLIT_WORD + 1), "->", "a-b" * MAX_SPLIT_FEATURE])

@@ -19,6 +19,7 @@ MAX_SPLIT_WORD = 64
 MAX_SPLIT_FEATURE = 256
 _NGRAM = 4
 _WORDS = re.compile(r"\w+")
+_DIGIT = re.compile(r"\d")
 
 
 @dataclass(frozen=True, slots=True)
@@ -83,24 +84,27 @@ def subword_terms(feature: str) -> list[str]:
 
     The feature itself is among them, so that "3-4" and "4-3" differ. A feature with a blank in it is an n-gram of runs
     or a numbered occurrence, and has no other term, nor has one of more than 256 characters, which is most likely data.
+    A word with a digit is most likely an id, and has no n-grams: those of random ids are rare, and would outweigh
+    the words beside them. N-grams begin with two blanks, as no other term does.
 
     Example:
         >>> subword_terms("refund?")
-        ['refund?', 'refund', '#<ref', '#refu', '#efun', '#fund', '#und>']
-        >>> subword_terms("->"), subword_terms("go north")
-        (['->'], ['go north'])
+        ['refund?', 'refund', '  <ref', '  refu', '  efun', '  fund', '  und>']
+        >>> subword_terms("->"), subword_terms("go north"), subword_terms("id:7f3a")
+        (['->'], ['go north'], ['id:7f3a', 'id', '7f3a', '  <id>'])
     """
-    if feature.isalnum():
-        return list(dict.fromkeys([feature, *_ngrams(feature, _NGRAM)]))
+    if feature.isalpha():
+        return list(dict.fromkeys([feature, *_ngrams(feature, _NGRAM, "  ")]))
     if len(feature) > MAX_SPLIT_FEATURE or len(feature.split()) != 1:
         return [feature]
     words = _WORDS.findall(feature)
-    return list(dict.fromkeys([feature, *words, *(gram for word in words for gram in _ngrams(word, _NGRAM))]))
+    grams = (gram for word in words if not _DIGIT.search(word) for gram in _ngrams(word, _NGRAM, "  "))
+    return list(dict.fromkeys([feature, *words, *grams]))
 
 
-def _ngrams(word: str, n: int) -> list[str]:
-    """Return the n-grams of a word between `<` and `>`, marked by `#`."""
+def _ngrams(word: str, n: int, mark: str = "#") -> list[str]:
+    """Return the n-grams of a word between `<` and `>`, each after a mark."""
     if len(word) > MAX_SPLIT_WORD:
         return []
     marked = f"<{word}>"
-    return ["#" + marked[start : start + n] for start in range(len(marked) - n + 1)]
+    return [mark + marked[start : start + n] for start in range(len(marked) - n + 1)]
