@@ -91,9 +91,9 @@ class RarityWeights:
         state = [(len(layer), layer.n_late) for layer in layers]
         if state != self._state:
             grown = len(layers) == 1 == len(self._state) and state[0][1] == self._state[0][1]
-            self._state = state
             if not (grown and counted_sets(state[0][0]) == self._counted):
                 self._count(layers)
+            self._state = state  # last: a count that was interrupted is repeated
         n_new = len(self.terms.number_of) - len(self.of_terms)
         if n_new:
             self.of_terms = np.concatenate([self.of_terms, np.full(n_new, self.of_new)])
