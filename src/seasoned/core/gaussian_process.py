@@ -254,7 +254,11 @@ class ProcessEstimator:
         caution = (_CAUTION_DEGREES + scatter) / (_CAUTION_DEGREES + repeated)
         residuals, noise = (means - mean) / unit, np.maximum(eta / weights, _LEAST_NOISE)
         n_states, n_actions = len(states.to_query), int(cells.actions.max(initial=-1)) + 2
-        low, high = self._bounds(cells.actions[held], states.to_query[cells.states[held]], residuals, noise, n_actions)
+        # Returns that were all equal elsewhere do not make one step at a near-duplicate certain.
+        cautious = np.maximum(eta, self.noise) / weights
+        low, high = self._bounds(
+            cells.actions[held], states.to_query[cells.states[held]], residuals, cautious, n_actions
+        )
         information = np.zeros((n_states, n_states))
         returns, reach = np.zeros(n_states), np.zeros((n_states, n_actions))
         own, precision = np.zeros(n_actions), np.zeros(n_actions)
