@@ -5,6 +5,7 @@ from __future__ import annotations
 import dataclasses
 import math
 import random
+from collections import Counter
 
 import numpy as np
 import pytest
@@ -103,6 +104,45 @@ def test_twenty_episodes_at_near_duplicates_do_not_flip_a_page_with_the_word_tha
         after = policy.decide(f"{page} extra", PRIOR).probs["pay"]
     assert before > 0.95
     assert after > before - 0.1
+
+
+def test_near_duplicates_do_not_flip_a_page_among_a_hundred_states():
+    page = " ".join(f"w{i}" for i in range(40))
+    likely = {"pay": -0.1, "back": -2.4}
+    with Memory.open(":memory:") as memory:
+        memory.add_many([Episode("t", [Step(page, "pay" if i % 2 else "back", float(i % 2))]) for i in range(1000)])
+        for i in range(100):
+            state = f"other{i} page{i}"
+            memory.add_many([Episode("t", [Step(state, "back", 0.0)]), Episode("t", [Step(state, "pay", 1.0)])])
+        policy = JitRL(memory)
+        before = policy.decide(f"{page} extra", likely).probs["pay"]
+        for j in range(10):
+            copy = f"{page} extra z{j}"
+            memory.add_many([Episode("t", [Step(copy, "back", 1.0)]), Episode("t", [Step(copy, "pay", 0.0)])])
+        after = policy.decide(f"{page} extra", likely).probs["pay"]
+    assert before > 0.95
+    assert after > before - 0.1
+
+
+def test_many_steps_at_a_hardly_similar_state_move_a_sure_model_little():
+    sure = {"a": math.log(0.02), "b": math.log(0.98)}
+    with Memory.open(":memory:") as memory:
+        memory.add_many([Episode("t", [Step("open the store", a, r)]) for a, r in [("a", 1.0), ("b", 0.0)] * 500])
+        decision = JitRL(memory).decide("my stove leaks", sure)
+    assert decision.mode == "memory"
+    assert decision.neighbors[0].similarity < 0.1
+    assert decision.probs["a"] < 0.1
+
+
+def test_random_ids_do_not_hide_what_the_states_have_in_common():
+    rng = random.Random(0)
+    with Memory.open(":memory:") as memory:
+        for i in range(100):
+            status = ("open", "paid")[i % 2]
+            state = f"{rng.getrandbits(160):040x} status:{status}"
+            memory.add(Episode("t", [Step(state, f"handle {status}", 1.0)]))
+        found = memory.search(f"{rng.getrandbits(160):040x} status:paid", k=10, threshold=0.0, similarity="rarity")
+    assert all("status:paid" in near.experience.state for near in found)
 
 
 @pytest.mark.parametrize("seed", [0, 1, 2])
@@ -416,7 +456,8 @@ def test_decay_lowers_the_evidence(shop):
 
 def test_max_kl_nats_and_nats_per_step_cap_a_decision(shop):
     free = decided(shop).kl_nats
-    weight = sum(n.similarity for n in decided(shop).neighbors)  # all 37 steps are listed
+    n_at = Counter((n.experience.state, n.similarity) for n in decided(shop).neighbors)  # all 37 steps are listed
+    weight = sum(k * n / (1 + (n - 1) * (1 - k)) for (_, k), n in n_at.items())
     assert decided(shop, max_kl_nats=free / 2).kl_nats == pytest.approx(free / 2, rel=1e-6)
     assert decided(shop, nats_per_step=free / 100).kl_nats == pytest.approx(weight * free / 100, rel=1e-6)
 

@@ -30,7 +30,7 @@ from seasoned.policies.candidates import Candidates, check_candidates
 from seasoned.policies.jitrl_settings import JitRLSettings
 from seasoned.policies.presets import PRESETS, preset
 from seasoned.protocols import Admissible, EvidenceSource
-from seasoned.types import Decision, Evidence, EvidenceQuery, Floats, Ints, Prior, normalize_action
+from seasoned.types import Decision, Evidence, EvidenceQuery, Floats, Ints, Prior, StateSums, normalize_action
 
 __all__ = ["JitRL"]
 
@@ -316,7 +316,7 @@ class JitRL:
             limits.append(settings.max_kl_nats)
         sums, similarities = evidence.by_state, evidence.similarities
         if settings.nats_per_step is not None and sums is not None and similarities is not None:
-            steps = (1.0 - _shown_share(evidence)) * float(sums.weights @ similarities[sums.states])
+            steps = (1.0 - _shown_share(evidence)) * _effective_steps(sums, similarities)
             choices = sum(min(1.0, choice.weight) * similarities[choice.state] for choice in evidence.choices)
             limits.append(settings.nats_per_step * (steps + choices))
         return min(limits, default=None)
@@ -433,6 +433,16 @@ def _steps_note(evidence: Evidence) -> str:
     n_choices = len(evidence.choices)
     steps = counted(evidence.n_steps - n_choices, "stored step")
     return f"{steps} and {counted(n_choices, 'choice')}" if n_choices else steps
+
+
+def _effective_steps(sums: StateSums, similarities: Floats) -> float:
+    """Return what the neighbours' steps are worth in steps here: `sum_s k_s n_s / (1 + (n_s - 1) (1 - k_s))`.
+
+    n_s steps at a state of similarity k_s share what that state has of its own, 1 - k_s, as the members of a cluster do
+    (design effect: Kish 1965, Survey Sampling). However many they are, they are worth at most `k_s / (1 - k_s)`.
+    """
+    n = np.bincount(sums.states, sums.weights, minlength=len(similarities))
+    return float(similarities @ (n / (1.0 + np.maximum(n - 1.0, 0.0) * np.clip(1.0 - similarities, 0.0, 1.0))))
 
 
 def _shown_share(evidence: Evidence) -> float:
