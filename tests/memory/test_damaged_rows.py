@@ -29,16 +29,6 @@ class FailingSelection(Selection):
         raise TypeError("a bug")
 
 
-class FailingBudget:
-    """A budget with a bug in its comparison."""
-
-    bytes = age_s = None
-
-    @property
-    def steps(self):
-        return {}["a bug"]
-
-
 class FailingEncoder:
     """An encoder whose features fail on their way, or are none at all."""
 
@@ -68,8 +58,6 @@ CALLS = {
     "notes": lambda memory: memory.notes(episode_id=FailingText("e")),
     "feedback_records": lambda memory: memory.feedback_records(FailingText("e")),
     "selected": lambda memory: memory.selected(FailingSelection(task="t")),
-    "prune": lambda memory: memory.prune(FailingBudget()),
-    "plan of prune": lambda memory: memory.prune(FailingBudget(), dry_run=True),
     "plan of erase": lambda memory: memory.erase(FailingText("s"), dry_run=True),
 }
 

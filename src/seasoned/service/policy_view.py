@@ -60,14 +60,14 @@ def policy_to_json(decision: Decision, memory: Memory) -> dict[str, Any]:
 def _intervals(decision: Decision) -> Mapping[str, tuple[float, float]]:
     """Return the 95 % interval of each probability: the policy with the action's advantage at either end of its own.
 
-    `A(a) = Q(a) - V`, and V is the mean of Q over the tried actions, weighted by the base policy. So a change of A(a)
-    changes V, and the advantages of all tried actions. Actions without another tried action are left out.
+    Both are of the estimate, before moderation. `A(a) = Q(a) - V`, and V is the mean of Q over the actions with an
+    interval, weighted by the base policy. So a change of A(a) changes V, and the advantages of all of them. An action
+    without another one is left out.
     """
     actions = list(decision.probs)
-    base, advantages, logprobs = (
-        np.array([of[action] for action in actions])
-        for of in (decision.base_probs, decision.advantages, decision.logprobs)
-    )
+    base, logprobs = (np.array([of[action] for action in actions]) for of in (decision.base_probs, decision.logprobs))
+    estimates = [decision.estimated_advantages.get(action) for action in actions]
+    advantages = np.array([0.0 if estimate is None else estimate for estimate in estimates])
     known = np.array([decision.intervals.get(action) is not None for action in actions])
     intervals: dict[str, tuple[float, float]] = {}
     for i, action in enumerate(actions):

@@ -27,16 +27,14 @@ from seasoned.states import ALL_MASKS, NUMBERS, TokenEncoder
 from seasoned.states.encoder_names import named_encoder
 from seasoned.types import Prior
 
-CART = "page:cart total:12"
+CART = "cart total:12"
+STORED_PRIOR = {"click(checkout)": -0.5, "click(back)": -1.5}
 PAY = "page:pay\n\x1b[31mred " + "x" * 200
 ESC = "\x1b"
 
 
 def episode(number, action, reward, **fields):
-    steps = [
-        Step(CART, "click(checkout)", 0.0, prior={"click(checkout)": -0.5, "click(back)": -1.5}),
-        Step(PAY, action, reward),
-    ]
+    steps = [Step(CART, "click(checkout)", 0.0, prior=STORED_PRIOR), Step(PAY, action, reward)]
     return Episode("checkout", steps, f"run-{number}", "page:done", **fields)
 
 
@@ -58,7 +56,7 @@ def path(tmp_path):
         for number in range(4):
             reward = float(number % 2)
             memory.add(episode(number, "click(confirm)" if reward else "click(back)", reward, model="tiny"))
-        memory.add(Episode("login", [Step("page:login", "type(name)", 0.25)], "log-1", ending="truncated"))
+        memory.add(Episode("login", [Step("sign in", "type(name)", 0.25)], "log-1", ending="truncated"))
     return str(path)
 
 
@@ -223,7 +221,7 @@ def test_default_prior_is_uniform_over_known_actions(path):
 
 def test_stored_step_is_explained_with_its_prior(path):
     result = answer("explain", path, "--episode", "run-2", "--step", 0)
-    expected = decide(path, "default", CART, {"click(checkout)": -0.5, "click(back)": -1.5}, step=0, seed=0)
+    expected = decide(path, "default", CART, STORED_PRIOR, task="checkout", step=0, seed=0)
     assert (result["prior"], result["episode_id"], result["step"]) == ("stored", "run-2", 0)
     assert result["decision"]["probs"] == expected.probs
 
