@@ -18,6 +18,7 @@ MADE_AT_RUN_TIME = {
     "seasoned.judges.rule_judge: self.when[field]": "the operator's own pattern",
     "seasoned.memory.stores.postgres.error_translation: pattern": "a word of the server's messages",
     "seasoned.memory.stores.postgres.store: f'\\\\b{table}\\\\b'": "a name of our tables",
+    "seasoned.service.memory_pool: f'(?<![\\\\w./-])(?:{every})(?![\\\\w/-])'": "escaped paths, no repeats",
     "seasoned.states.redaction: f'\\\\[(?:{names})(?::[0-9a-f]{{{2 * _DIGEST_BYTES}}})?\\\\]'": "names, no repeats",
     "seasoned.states.redaction: mask.pattern": "the caller's own pattern",
     "seasoned.states.secret_patterns: pattern": "the rules, which are among the expressions",
