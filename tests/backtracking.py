@@ -227,7 +227,7 @@ class Matcher:
             return self._reference(value)
         if op is sre.FAILURE:
             return lambda at, then: False
-        raise NotImplementedError(f"{op}: teach the matcher this node")
+        raise ValueError(f"{op}: a kind of node that the matcher does not count; add it to `_node`")
 
     def _character(self, test: Callable[[str], bool]) -> Callable[[int, Next], bool]:
         def run(at: int, then: Next) -> bool:

@@ -12,7 +12,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from seasoned.errors import InputError
-from seasoned.memory.index.feature_terms import itself
+from seasoned.memory.index.feature_terms import unsplit
 from seasoned.memory.index.jaccard import JaccardIndex
 from seasoned.memory.index.rarity import RarityIndex
 from seasoned.memory.index.rarity_weights import counted_sets
@@ -31,14 +31,14 @@ def pairs(feature):
     return sorted({feature, *(feature[i : i + 2] for i in range(len(feature) - 1))})
 
 
-TERMS_OF = {"pairs": pairs, "itself": itself}
+TERMS_OF = {"pairs": pairs, "unsplit": unsplit}
 
 
 def counts_of(members, terms_of):
     return Counter(term for feature in members for term in terms_of(feature))
 
 
-def weights(stored, terms_of=itself):
+def weights(stored, terms_of=unsplit):
     """The definition: squared weights by term, also of those that no counted set holds."""
     n = counted_sets(len(stored))
     counts = Counter()
@@ -49,7 +49,7 @@ def weights(stored, terms_of=itself):
     )
 
 
-def cosine(a, b, squared, terms_of=itself):
+def cosine(a, b, squared, terms_of=unsplit):
     if not a and not b:
         return 1.0
     if not a or not b:
@@ -62,7 +62,7 @@ def cosine(a, b, squared, terms_of=itself):
 class Filled:
     """An index of sets and what searches it by rarity, with features numbered as a store does."""
 
-    def __init__(self, stored, terms_of=itself, kernel="auto", visits=None):
+    def __init__(self, stored, terms_of=unsplit, kernel="auto", visits=None):
         self.terms_of, self.kernel = terms_of, kernel
         self.number = {f: i for i, f in enumerate(sorted({f for members in stored for f in members}))}
         self.rarity = self.afresh()

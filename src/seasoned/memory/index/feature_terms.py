@@ -12,18 +12,18 @@ from seasoned.core.arrays import Floats
 from seasoned.memory.index.blocks import Ints, ranges
 from seasoned.states.subwords import subword_terms
 
-__all__ = ["FeatureTerms", "itself", "sums"]
+__all__ = ["FeatureTerms", "sums_by_set", "unsplit"]
 
 _FEWEST_TO_LIST = 4096
 _TAIL_SHARE = 8
 
 
-def itself(feature: str) -> list[str]:
+def unsplit(feature: str) -> list[str]:
     """Return the feature as its only term, so that two features share all or nothing."""
     return [feature]
 
 
-def sums(values: Floats, sizes: Ints) -> Floats:
+def sums_by_set(values: Floats, sizes: Ints) -> Floats:
     """Return the sum of each set's values, given one set after the other; 0 for an empty set."""
     found = np.zeros(len(sizes))
     filled = sizes > 0
@@ -167,7 +167,7 @@ class FeatureTerms:
             of_term[terms] = values
             tail = slice(int(self._starts[self._n_listed]), int(self._starts[self.n_features]))
             lengths = np.diff(self._starts[self._n_listed : self.n_features + 1])
-            totals[self._n_listed :] = sums(of_term[self._terms[tail]], lengths)
+            totals[self._n_listed :] = sums_by_set(of_term[self._terms[tail]], lengths)
         found = np.flatnonzero(totals)
         return found, totals[found]
 

@@ -10,7 +10,7 @@ import numpy as np
 
 from seasoned.core.arrays import Floats
 from seasoned.memory.index.blocks import Block, Ints, Lists, Rows
-from seasoned.memory.index.feature_terms import FeatureTerms, sums
+from seasoned.memory.index.feature_terms import FeatureTerms, sums_by_set
 from seasoned.memory.index.jaccard import JaccardIndex
 from seasoned.memory.index.kernel import Kernel, Match
 from seasoned.memory.index.rarity_weights import ROWS_A_FLOOR, Norms, RarityWeights, blocks_of
@@ -198,7 +198,7 @@ class RarityIndex:
                 found = self._candidates(layers, query, k, threshold)
                 rows = Rows.joined([part.block.taken(part.rows) for part in found])
                 norms = np.concatenate([np.empty(0), *map(self._norms, found)])
-                products = sums(self._dense[rows.tokens], rows.sizes)
+                products = sums_by_set(self._dense[rows.tokens], rows.sizes)
             finally:
                 self._dense[query.features] = 0.0
             # Rounded, so that the order of adding up decides no tie, and that a set equals itself.

@@ -9,7 +9,7 @@ import numpy as np
 
 from seasoned.core.arrays import Floats
 from seasoned.memory.index.blocks import Block, Ints
-from seasoned.memory.index.feature_terms import FeatureTerms, sums
+from seasoned.memory.index.feature_terms import FeatureTerms, sums_by_set
 from seasoned.memory.index.jaccard import JaccardIndex
 from seasoned.memory.index.kernel import Kernel, counted_terms
 
@@ -51,7 +51,7 @@ class Norms:
 
     def __init__(self, block: Block, squared: Floats) -> None:
         self.exact: Floats = np.full(len(block), np.nan)
-        norms = np.sqrt(sums(squared[block.tokens], block.sizes)).astype(np.float32)
+        norms = np.sqrt(sums_by_set(squared[block.tokens], block.sizes)).astype(np.float32)
         self.at_least: Floats = np.where(norms > 0.0, norms, np.float32(1.0))
         least = np.minimum.reduceat(self.at_least, np.arange(0, len(norms), ROWS_A_FLOOR))
         self.floors: Floats = np.minimum.accumulate(least[::-1])[::-1].astype(np.float64)
@@ -101,7 +101,7 @@ class RarityWeights:
         if first < self.terms.n_features:
             starts = self.terms.starts[first:]
             of_each = self.of_terms[self.terms.terms[starts[0] :]]
-            self.of_features = np.concatenate([self.of_features, sums(of_each, np.diff(starts))])
+            self.of_features = np.concatenate([self.of_features, sums_by_set(of_each, np.diff(starts))])
 
     def _count(self, layers: Sequence[JaccardIndex]) -> None:
         ids = [np.concatenate([np.empty(0, np.int64), *(block.ids for block in layer.blocks())]) for layer in layers]

@@ -15,7 +15,7 @@ from seasoned.memory.values.ranking import latest_first, rank_key
 from seasoned.memory.values.task_filter import TaskFilter
 from seasoned.types import Experience
 
-__all__ = ["LayerIndex", "MergedReader", "layer_tokens", "nearest"]
+__all__ = ["LayerIndex", "MergedReader", "nearest"]
 
 _Row = TypeVar("_Row", bound=tuple[Any, ...])
 
@@ -131,7 +131,7 @@ class LayerIndex:
             self.visit = max(self.visit, int(visits.max()))
 
 
-def layer_tokens(layers: Sequence[LayerIndex], features: frozenset[str]) -> list[int]:
+def _layer_tokens(layers: Sequence[LayerIndex], features: frozenset[str]) -> list[int]:
     """Return the numbers of those of these features that the layers number."""
     return [layer.token_of[feature] for layer in layers for feature in features if feature in layer.token_of]
 
@@ -154,7 +154,7 @@ def nearest(
         tokens: the token numbers of the stored features among them.
         k, threshold: see `JaccardIndex.search`.
     """
-    query = [*tokens, *layer_tokens(layers, features)]
+    query = [*tokens, *_layer_tokens(layers, features)]
     # A state that a layer holds and does not return has k states before it.
     matches = list(stored)
     for layer in layers:

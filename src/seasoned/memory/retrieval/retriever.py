@@ -12,7 +12,7 @@ import numpy as np
 from seasoned.checks import check_text, check_whole
 from seasoned.core import check_gamma
 from seasoned.errors import InputError, ReadOnlyStoreError
-from seasoned.memory.index.feature_terms import itself
+from seasoned.memory.index.feature_terms import unsplit
 from seasoned.memory.index.jaccard import JaccardIndex
 from seasoned.memory.index.kernel import Match
 from seasoned.memory.index.rarity import RarityIndex
@@ -102,7 +102,7 @@ class Retriever:
         self.follower = CommitFollower(store, namespace_id)
         self._cursor = CommitCursor(self.follower)
         self._index = JaccardIndex()
-        self._rarity = RarityIndex(itself if isinstance(encoder, SubwordEncoder) else subword_terms)
+        self._rarity = RarityIndex(unsplit if isinstance(encoder, SubwordEncoder) else subword_terms)
         self._token_of: dict[str, int] = {}
         self._last_token = self._last_visit = -1
         self._views: dict[tuple[float, float], int] = {}

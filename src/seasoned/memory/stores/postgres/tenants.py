@@ -74,14 +74,7 @@ def _check(tenants: Sequence[str], passwords: Mapping[str, str]) -> None:
                 f"a role's name has 1 to {_MAX_NAME_BYTES} bytes, none of them NUL",
                 "Choose another name.",
             )
-        if name.startswith("pg_") or name in (
-            FORMER_GROUP,
-            "public",
-            "none",
-            "current_user",
-            "session_user",
-            "current_role",
-        ):
+        if name.startswith("pg_") or name in _RESERVED:
             raise InputError(f"tenant {excerpt(name)}", "PostgreSQL or seasoned uses this name", "Choose another one.")
     for name, password in passwords.items():
         if name not in tenants:
