@@ -33,12 +33,14 @@ class InputMessage:
 class AgentTurn:
     """A turn of the agent: one action, several (parallel calls), or none (a thought).
 
-    If `recorded` is False, the turn is context and no step: another episode records it, or none does.
+    If `recorded` is False, the turn is context and no step: another episode records it, or none does. `text` is what
+    the agent said beside its calls.
     """
 
     actions: tuple[str, ...]
     reward: float | None = None
     recorded: bool = True
+    text: str = ""
 
 
 def episode_of(
