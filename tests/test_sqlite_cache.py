@@ -48,6 +48,17 @@ def test_first_value_of_each_key_is_stored(tmp_path):
     assert cache.get_many([]) == {}
 
 
+def test_opening_waits_for_a_writer_of_a_new_file(tmp_path):
+    """A new file changes to a log, which SQLite refuses at once while another connection writes."""
+    with sqlite3.connect(tmp_path / "c.db", isolation_level=None, check_same_thread=False) as writer:
+        for statement in (*FORMAT.schema, f"PRAGMA application_id={FORMAT.application_id}", "PRAGMA user_version=1"):
+            writer.execute(statement)
+        writer.execute("BEGIN IMMEDIATE")
+        threading.Timer(0.1, writer.execute, ["COMMIT"]).start()
+        pairs(tmp_path / "c.db").put(("x", 1), 1.5)
+    assert pairs(tmp_path / "c.db").get(("x", 1)) == 1.5
+
+
 def test_many_keys_are_read_in_order_through_the_index(tmp_path):
     cache = pairs(tmp_path / "c.db")
     values = {("x", number): number for number in range(2000)}

@@ -106,7 +106,7 @@ class CacheFile(sqlite_connection.Connection):
         )
         try:
             self._create_schema(connection)
-            connection.execute("PRAGMA journal_mode=WAL")
+            sqlite_connection.retry_busy(connection, "PRAGMA journal_mode=WAL")
             connection.execute("PRAGMA synchronous=NORMAL")
             connection.execute(f"PRAGMA secure_delete={'ON' if self.format.secure_delete else 'OFF'}")
         except BaseException:

@@ -7,6 +7,7 @@ import contextlib
 import os
 import sqlite3
 import threading
+import time
 import weakref
 from collections.abc import Iterator
 from pathlib import Path
@@ -20,7 +21,7 @@ from seasoned.errors import (
     StoreFullError,
 )
 
-__all__ = ["BUSY_TIMEOUT_S", "IN_RAM", "Connection", "store_errors"]
+__all__ = ["BUSY_TIMEOUT_S", "IN_RAM", "Connection", "retry_busy", "store_errors"]
 
 BUSY_TIMEOUT_S = 30.0
 IN_RAM = ":memory:"
@@ -64,6 +65,25 @@ def store_errors(path: str, repair: str) -> Iterator[None]:
         if code in (sqlite3.SQLITE_CORRUPT, sqlite3.SQLITE_CONSTRAINT):  # no code here breaks a constraint
             raise IntegrityError(seen, "the file is damaged", repair) from error
         raise StoreError(seen, "SQLite can use the file", "See the message of SQLite above.") from error
+
+
+def retry_busy(connection: sqlite3.Connection, sql: str) -> None:
+    """Run a statement for which SQLite does not call its busy handler, such as a switch of the journal's mode.
+
+    Several threads or processes that open a new file at once all switch it; each waits for the others here.
+
+    Raises:
+        sqlite3.OperationalError: the file was locked for `BUSY_TIMEOUT_S`, or the statement failed.
+    """
+    deadline = time.monotonic() + BUSY_TIMEOUT_S
+    while True:
+        try:
+            connection.execute(sql)
+            return
+        except sqlite3.OperationalError as error:
+            if error.sqlite_errorcode & 0xFF != sqlite3.SQLITE_BUSY or time.monotonic() > deadline:
+                raise
+            time.sleep(0.01)
 
 
 class Connection(abc.ABC):

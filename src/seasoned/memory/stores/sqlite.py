@@ -153,7 +153,7 @@ class SqliteStore(sqlite_connection.Connection):
     def _prepare(self, connection: sqlite3.Connection) -> None:
         new = self._check_ownership(connection)
         if not self.read_only:
-            _retry_busy(connection, "PRAGMA journal_mode = WAL")
+            sqlite_connection.retry_busy(connection, "PRAGMA journal_mode = WAL")
         connection.execute(f"PRAGMA synchronous = {self._synchronous}")
         connection.execute("PRAGMA foreign_keys = ON")
         connection.execute(f"PRAGMA cache_size = -{_CACHE_KIB}")
@@ -401,16 +401,3 @@ def _octet_length(value: str | bytes) -> int:
 
 def _pragma(connection: sqlite3.Connection, name: str) -> int:
     return int(connection.execute(f"PRAGMA {name}").fetchone()[0])
-
-
-def _retry_busy(connection: sqlite3.Connection, sql: str) -> None:
-    """Run a statement for which SQLite does not call its busy handler, while another process prepares the file."""
-    deadline = time.monotonic() + sqlite_connection.BUSY_TIMEOUT_S
-    while True:
-        try:
-            connection.execute(sql)
-            return
-        except sqlite3.OperationalError as error:
-            if error.sqlite_errorcode & 0xFF != sqlite3.SQLITE_BUSY or time.monotonic() > deadline:
-                raise
-            time.sleep(0.01)

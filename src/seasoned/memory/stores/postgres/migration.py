@@ -19,7 +19,7 @@ __all__ = ["ensure_tenant", "find_problems", "prepare_schema", "warn_of_open_dat
 
 Steps = Mapping[int, Sequence[str]]
 
-_warned: set[str] = set()
+_superusers: set[str] = set()
 _open_databases: set[str] = set()
 
 
@@ -194,12 +194,12 @@ def warn_of_open_database(connection: psycopg.Connection[Any], path: str) -> Non
 
 
 def warn_of_superuser(connection: psycopg.Connection[Any], path: str) -> None:
-    """Warn, once a process and role, of a role to which row-level security does not apply."""
+    """Warn, once a process and address, of a role to which row-level security does not apply."""
     role, above = connection.execute(
         "SELECT rolname::text, rolsuper OR rolbypassrls FROM pg_catalog.pg_roles WHERE rolname = current_user"
     ).fetchone() or ("", False)
-    if above and role not in _warned:
-        _warned.add(role)
+    if above and path not in _superusers:
+        _superusers.add(path)
         warnings.warn(
             f"{path}: {role!r} is a superuser or bypasses row-level security: "
             "no policy hides other tenants' rows from it. Connect as a tenant; `seasoned memory migrate` makes them.",
