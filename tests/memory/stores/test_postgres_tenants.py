@@ -14,7 +14,7 @@ from seasoned.errors import ConfigError, InputError, NotFoundError, StoreError
 from seasoned.memory.stores.base import MigrationReport
 from seasoned.memory.stores.postgres import wire
 from seasoned.memory.stores.postgres.schema import FORMER_GROUP, POSTGRES_VERSION, TABLES
-from seasoned.memory.stores.postgres.table_compaction import rewrite_tables
+from seasoned.memory.stores.postgres.table_compaction import TableRewriting, rewrite_tables
 from seasoned.memory.stores.postgres.tenants import migrate
 from seasoned.memory.stores.sqlite_schema import COLUMNS
 from seasoned.memory.values.selection import Selection
@@ -433,9 +433,54 @@ def test_table_that_a_tenant_holds_is_named_and_the_others_are_rewritten(site):
         holder.execute(f"LOCK TABLE {held} IN ACCESS EXCLUSIVE MODE")
         assert owner.stats().size_bytes > 0
         with wire.connect(wire.parse_url(site.owner), read_only=False) as connection:
-            assert rewrite_tables(connection, wait_s=0.1) == [held]
+            done = rewrite_tables(connection, wait_s=0.1)
+        process = f"process {holder.info.backend_pid} of role '{site.names[0]}'"
+        assert done == TableRewriting({held: [process]}, [process])
     after = dict(site.admin.execute(files).fetchall())
     assert [table for table in after if after[table] == before[table]] == [held]
+
+
+def erased(memory, text, subject):
+    memory.add(Episode("t", [Step(text, "go", 1.0)], subject=subject))
+    assert len(memory) == 1
+    return memory.erase(subject)
+
+
+def test_erasure_of_a_tenant_is_unfinished_until_the_owner_rewrote_its_tables(site):
+    with Memory.open(site.b, namespace="marked") as memory, Memory.open(site.owner) as owner:
+        assert erased(memory, "a page about kay", "kay").episodes
+        again = memory.erase("kay")  # the bytes are still there
+        assert (again.episodes, again.rewriting.rewritten) == ((), False)
+        assert "seasoned memory compact" in again.rewriting.remains
+        with site.server.connect(site.b) as holder, holder.transaction():
+            holder.execute(f"LOCK TABLE {site.b_schema}.note IN ACCESS SHARE MODE")
+            with wire.connect(wire.parse_url(site.owner), read_only=False) as connection:
+                assert list(rewrite_tables(connection, wait_s=0.1).busy) == [f"{site.b_schema}.note"]
+        assert memory.erase("kay").episodes == ()
+        assert owner.compact().rewritten
+        with pytest.raises(NotFoundError):
+            memory.erase("kay")
+        assert b"about kay" not in files_of(site, site.b_schema)
+    with site.server.connect(site.owner) as owner:  # its tenants' rows are as hidden from it as before
+        assert owner.execute(f"SELECT count(*) FROM {site.b_schema}.namespace").fetchone() == (0,)
+
+
+def test_rows_that_an_old_snapshot_may_read_are_not_reported_as_overwritten(site):
+    with Memory.open(site.b, namespace="snapshot") as memory:
+        with site.server.connect(site.a) as reader, reader.transaction():
+            reader.execute("SET TRANSACTION ISOLATION LEVEL REPEATABLE READ")
+            reader.execute("SELECT 1 FROM pg_class").fetchone()  # holds no lock on a table of b
+            erased(memory, "a page about lou", "lou")
+            with wire.connect(wire.parse_url(site.owner), read_only=False) as connection:
+                done = rewrite_tables(connection, wait_s=0.1)
+            assert done == TableRewriting({}, [f"process {reader.info.backend_pid} of role '{site.names[0]}'"])
+            assert b"about lou" in files_of(site, site.b_schema)
+            assert memory.erase("lou").episodes == ()
+        with wire.connect(wire.parse_url(site.owner), read_only=False) as connection:
+            assert rewrite_tables(connection) == TableRewriting()
+        with pytest.raises(NotFoundError):
+            memory.erase("lou")
+        assert b"about lou" not in files_of(site, site.b_schema)
 
 
 @pytest.mark.slow

@@ -1,7 +1,7 @@
 """Compaction after erasures: a mark in the namespace remembers it, so that a killed erasure can be finished.
 
-`namespace.compaction_due` counts the erasures since the last compaction. The transaction of an erasure increments it;
-nothing about the subject is left in the store by then.
+`namespace.compaction_due` counts the erasures since the store was last rewritten. The transaction of an erasure
+increments it; no row about the subject is left in the store by then, but deleted rows may be.
 """
 
 from __future__ import annotations
@@ -24,7 +24,9 @@ def mark_compaction_due(store: Store, namespace_id: int) -> None:
 
 
 def rewrite(store: Store) -> Rewriting:
-    """Compact a store, then take back the marks of the erasures that were committed before.
+    """Compact a store; if it was rewritten, take back the marks of the erasures that were committed before.
+
+    On PostgreSQL a tenant's marks stay until the owner's compaction takes them back.
 
     Raises:
         StoreBusyError: another process holds an old snapshot; the marks stay.
@@ -32,7 +34,7 @@ def rewrite(store: Store) -> Rewriting:
     with store.snapshot():
         due = store.execute("SELECT id, compaction_due FROM namespace WHERE compaction_due > 0").fetchall()
     done = store.compact()
-    for namespace_id, n_erasures in due:
+    for namespace_id, n_erasures in due if done.rewritten else ():
 
         def attempt(id_: int = namespace_id, n: int = n_erasures) -> None:
             with store.transaction(None):  # an erasure that was committed meanwhile has a mark of its own

@@ -410,7 +410,9 @@ class PostgresStore(PostgresConnection):
     def compact(self) -> Rewriting:
         """As the owner of the tables, rewrite those of all tenants with `VACUUM FULL`; no other role may.
 
-        A table that a transaction holds for too long is named in the result, and does not stop the others.
+        A table that a transaction holds for too long does not stop the others. The result names it and who held it, and
+        the older transactions that may still read deleted rows: PostgreSQL keeps the rows for them. The marks of all
+        tenants' erasures are taken back where their rows are gone.
         """
         with self.lock, self._errors():
             if self.read_only:
@@ -427,13 +429,16 @@ class PostgresStore(PostgresConnection):
                     remains=f"PostgreSQL rewrites tables only for their owner, {owner!r}: the deleted rows are still "
                     "in them. Run `seasoned memory compact` as that role.",
                 )
-            busy = rewrite_tables(connection)
-        if busy:
-            return Rewriting(
-                rewritten=False,
-                remains=f"other transactions held {len(busy)} tables, which may hold deleted rows: {', '.join(busy)}. "
-                "End these transactions (pg_stat_activity), then compact again.",
-            )
+            done = rewrite_tables(connection)
+        found = []
+        if done.busy:
+            held = "; ".join(f"{table}: {', '.join(who) or 'ended since'}" for table, who in done.busy.items())
+            found.append(f"other transactions held {len(done.busy)} tables, which may hold deleted rows ({held})")
+        if done.old:
+            found.append(f"older transactions may still read deleted rows, which were kept ({', '.join(done.old)})")
+        if found:
+            end = "End these transactions (pg_terminate_backend), then compact again."
+            return Rewriting(rewritten=False, remains=f"{', and '.join(found)}. {end}")
         return Rewriting(
             rewritten=True,
             remains="PostgreSQL's write-ahead log and its archives hold deleted rows until they are recycled. "
