@@ -27,7 +27,6 @@ from seasoned.memory import Memory
 from seasoned.memory.stores.registry import display_path, is_file
 from seasoned.policies import PRESETS, JitRL, ModelAlone
 from seasoned.protocols import LLM, Chooser, EvidenceSource, Policy, PriorReader
-from seasoned.states import encoder_from_identity
 
 __all__ = ["METHODS", "close_reader", "known_namespaces", "make_policy", "make_reader", "open_env", "open_memory"]
 
@@ -148,7 +147,7 @@ def known_namespaces(path: str, *, read_only: bool = True) -> dict[str, str]:
 def open_memory(
     path: str, *, namespace: str | None = None, create: bool = False, read_only: bool = False, **settings: Any
 ) -> Memory:
-    """Open a memory with the encoder that made it.
+    """Open a memory; its namespace need not be named if there is only one.
 
     Args:
         path: its file, or the URL of a shared store.
@@ -177,6 +176,4 @@ def open_memory(
                 f"Name one with --namespace (in Python: namespace=): {listed}{more}.",
             )
         namespace = next(iter(known), "default")
-    if namespace in known and "encoder" not in settings:
-        settings["encoder"] = encoder_from_identity(known[namespace])
     return Memory.open(path, namespace=namespace, create=create, read_only=read_only, **settings)

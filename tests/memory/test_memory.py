@@ -218,6 +218,8 @@ def test_another_encoder_is_refused_or_reindexes(tmp_path):
         before = memory.verify()
     with pytest.raises(EncoderMismatchError, match="first-letters"):
         Memory.open(path, encoder=FirstLetters())
+    with pytest.raises(EncoderMismatchError, match="not built in"):
+        Memory.open(path)
     with Memory.open(path, encoder=HashtagBlind()) as memory:
         assert memory.verify() == before
     with (

@@ -115,10 +115,11 @@ class Memory:
             path: a file, ":memory:" for a temporary store, or `postgresql://...` for a shared one.
             namespace: the caller's key (a site, an agent); nothing is read across namespaces.
             gamma: the discount of `search().return_`, in [0, 1]. None: the namespace's own, 0.95 for a new one.
-            encoder: turns a state into the features that similarity compares. None: the default token encoder.
+            encoder: turns a state into the features that similarity compares. None: the namespace's own, the default
+                token encoder for a new one.
             create: make the file and the namespace if they do not exist.
             read_only: refuse every write.
-            reindex: if the namespace was encoded by another encoder, encode it again with this one.
+            reindex: if the namespace was encoded by another encoder, encode it again with this one (None: the default).
             max_text_bytes: the largest state or action that is accepted, as UTF-8.
             redact: rewrites states, actions, tasks, reasons, and the texts of notes and feedback before they are stored
                 or looked up, such as `seasoned.states.Redactor`. Ids, subjects, sources, authors and names are stored
@@ -129,7 +130,8 @@ class Memory:
             InputError: gamma, the namespace or the size limit breaks a rule.
             NotFoundError: there is no such file or namespace, and `create` is False.
             ForeignStoreError, NewerStoreError: the file is not a store, or of a newer version. It is left unchanged.
-            EncoderMismatchError: the namespace was encoded by another encoder, and `reindex` is False.
+            EncoderMismatchError: the namespace was encoded by another encoder, and `reindex` is False; or by one that
+                is not built in, and none is passed.
             RedactionMismatchError: its texts went through another redactor. One with a key or patterns, or a function,
                 must be passed by whoever adds or looks up a text; without it these calls raise this error.
         """
@@ -143,17 +145,13 @@ class Memory:
             )
         if redact is not None:
             check_function("redact", redact, "takes a text, and returns a text")
-        if encoder is None:
-            from seasoned.states import TokenEncoder  # a quarter of the package's import time
-
-            encoder = TokenEncoder()
         store = open_store(path, create=create, read_only=read_only)
         writes = create and not read_only
         try:
             entered = store.retrying(
                 lambda: enter_namespace(store, namespace, gamma, encoder, redact, create=writes, reindex=reindex)
             )
-            return cls(Session(store, entered, encoder, max_text_bytes=max_text_bytes, redact=entered.redact))
+            return cls(Session(store, entered, max_text_bytes=max_text_bytes))
         except BaseException:
             store.close()
             raise

@@ -9,7 +9,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import NamedTuple
 
-from seasoned.errors import EncoderMismatchError, NotFoundError, excerpt
+from seasoned.errors import EncoderMismatchError, NotFoundError, UnknownNameError, excerpt
 from seasoned.memory.pending.inbox import derive_pending
 from seasoned.memory.stores.atomic_file import StoreFile
 from seasoned.memory.stores.base import Store
@@ -48,11 +48,12 @@ _LISTED = 10
 
 @dataclass(frozen=True, slots=True)
 class Namespace:
-    """An entered namespace: its number in the store, its name, and the discount and the redactor to use."""
+    """An entered namespace: its number in the store, its name, and the discount, encoder and redactor to use."""
 
     id: int
     name: str
     gamma: float
+    encoder: StateEncoder
     redact: Redact | None
 
 
@@ -135,7 +136,7 @@ def enter_namespace(
     store: Store,
     name: str,
     gamma: float | None,
-    encoder: StateEncoder,
+    encoder: StateEncoder | None,
     redact: Redact | None,
     *,
     create: bool,
@@ -145,7 +146,8 @@ def enter_namespace(
 
     Raises:
         NotFoundError: it does not exist, and `create` is False.
-        EncoderMismatchError: it was encoded by another encoder, and `reindex` is False.
+        EncoderMismatchError: it was encoded by another encoder, and `reindex` is False; or by one that is not built in,
+            and none is passed.
         RedactionMismatchError: its texts went through another redactor than `redact`.
 
     An encoder's own error at a state is passed on; the namespace then keeps its encoding.
@@ -158,11 +160,14 @@ def enter_namespace(
                 known = ", ".join(map(repr, list_entries(store)))
             advice = "Choose one." if known else "Record an episode first, or import one."
             raise NotFoundError(f"namespace {excerpt(name)}", f"this memory has {known or 'none'}", advice)
+        first = _default_encoder() if encoder is None else encoder
         with store.transaction(None):
-            make_namespace(store, name, DEFAULT_GAMMA if gamma is None else gamma, encoder, identity_of(redact))
+            make_namespace(store, name, DEFAULT_GAMMA if gamma is None else gamma, first, identity_of(redact))
         with store.snapshot():
             entry = find_entry(store, name)
     redact = _redactor(store, name, entry, redact)
+    if encoder is None:
+        encoder = _default_encoder() if reindex else _stored_encoder(name, entry.encoder)
     if entry.encoder != encoder.identity:
         if not reindex:
             ours, theirs = excerpts_at_difference(encoder.identity, entry.encoder)
@@ -177,7 +182,34 @@ def enter_namespace(
             if store.pending is not None:
                 store.pending.lock(entry.id)  # a concurrent `add` waits, and then sees the new encoder
             derive_pending(store, entry.id, writer)  # a state that this encoder refuses would block every reader
-    return Namespace(entry.id, name, entry.gamma if gamma is None else gamma, redact)
+    return Namespace(entry.id, name, entry.gamma if gamma is None else gamma, encoder, redact)
+
+
+def _default_encoder() -> StateEncoder:
+    from seasoned.states.tokens import TokenEncoder  # a quarter of the package's import time
+
+    return TokenEncoder()
+
+
+def _stored_encoder(name: str, identity: str) -> StateEncoder:
+    """Return the encoder that encoded a namespace.
+
+    Raises:
+        EncoderMismatchError: it is not built in.
+    """
+    default = _default_encoder()
+    if identity == default.identity:
+        return default
+    from seasoned.states.encoder_identity import encoder_from_identity  # slow to import
+
+    try:
+        return encoder_from_identity(identity)
+    except UnknownNameError:
+        raise EncoderMismatchError(
+            "encoder = None",
+            f"namespace {name!r} was encoded by {excerpt(identity)}, which is not built in",
+            "Pass the encoder object that made it, or pass another one with reindex=True to encode it again.",
+        ) from None
 
 
 def _redactor(store: Store, name: str, entry: NamespaceEntry, redact: Redact | None) -> Redact | None:

@@ -10,9 +10,8 @@ from seasoned.memory.namespace import Namespace
 from seasoned.memory.pending.inbox import CachingEncoder, Inbox
 from seasoned.memory.reading.reader import Reader
 from seasoned.memory.stores.base import Store
-from seasoned.memory.values.redacted import Redact, Redaction
+from seasoned.memory.values.redacted import Redaction
 from seasoned.memory.writing.episode_writer import Writer
-from seasoned.protocols import StateEncoder
 
 __all__ = ["Session"]
 
@@ -32,21 +31,17 @@ class Session:
     Args:
         store: an open store.
         namespace: the namespace, as `enter_namespace` returned it.
-        encoder: the encoder of the namespace.
         max_text_bytes: the largest text that is accepted, as UTF-8.
-        redact: rewrites each text; None: texts are stored as they are.
     """
 
-    def __init__(
-        self, store: Store, namespace: Namespace, encoder: StateEncoder, *, max_text_bytes: int, redact: Redact | None
-    ) -> None:
+    def __init__(self, store: Store, namespace: Namespace, *, max_text_bytes: int) -> None:
         self.store = store
         self.namespace_id = namespace.id
         self.namespace = namespace.name
         self.gamma = namespace.gamma
-        self.encoder = encoder
+        self.encoder = encoder = namespace.encoder
         self.max_text_bytes = max_text_bytes
-        self.redaction = Redaction(redact, max_text_bytes)
+        self.redaction = Redaction(namespace.redact, max_text_bytes)
         self.store_encoder = encoder if store.pending is None else CachingEncoder(encoder)
         self.reader = Reader(store, namespace.id)
         self.writer = Writer(store, namespace.id, self.store_encoder)
