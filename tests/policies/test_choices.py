@@ -55,6 +55,18 @@ def test_one_click_among_n_is_one_step_and_less_than_one_nat(memory, preset, n):
 
 
 @pytest.mark.parametrize("preset", LEARNERS)
+def test_one_author_does_not_outvote_the_rest(memory, preset):
+    for number in range(40):  # under many tasks, and on many episodes
+        memory.add(Episode(f"task {number}", [Step(STATE, OPTIONS[0])], f"e{number}"))
+        memory.feedback(f"e{number}", Choice(OPTIONS, 2), author="eve")
+        memory.feedback(feedback=Choice(OPTIONS, 2), task=f"task {number}", state=STATE, author="eve")
+    for person in ("ann", "bob"):
+        click(memory, OPTIONS, 1, author=person)
+    decision = decide(memory, preset)
+    assert decision.probs[OPTIONS[1]] > decision.probs[OPTIONS[2]] > decision.probs[OPTIONS[0]]
+
+
+@pytest.mark.parametrize("preset", LEARNERS)
 def test_clicks_reach_min_neighbors_one_at_a_time(memory, preset):
     for number in range(3):
         decision = decide(memory, preset, min_neighbors=3)

@@ -31,20 +31,23 @@ def test_limits_are_shown_set_and_taken_back(path):
         "max_weight": 1.0,
         "max_source_weights": {"judge": 0.5},
         "max_step_feedback": 3.0,
+        "max_author_choices": 1,
     }
     refused = seasoned("feedback", path, "e0", "--thumbs", "down", "--weight", "36")
     assert refused.exit_code == 2
     assert "weight = 36 of source 'human'" in refused.stderr
-    assert seasoned("limits", path, "--max-weight", "none", "--source-weight", "judge=none").exit_code == 0
+    back = ["--max-weight", "none", "--source-weight", "judge=none", "--author-choices", "5"]
+    assert seasoned("limits", path, *back).exit_code == 0
     assert json.loads(seasoned("limits", path, "--json").stdout) == {
         "max_weight": None,
         "max_source_weights": {},
         "max_step_feedback": 3.0,
+        "max_author_choices": 5,
     }
     assert seasoned("feedback", path, "e0", "--thumbs", "down", "--weight", "3").exit_code == 0
 
 
-@pytest.mark.parametrize("wrong", [["--max-weight", "x"], ["--source-weight", "judge"], ["--max-step-feedback", "-1"]])
+@pytest.mark.parametrize("wrong", [["--max-weight", "x"], ["--source-weight", "judge"], ["--author-choices", "0.5"]])
 def test_wrong_limit_is_refused(path, wrong):
     done = seasoned("limits", path, *wrong)
     assert done.exit_code == 2

@@ -26,21 +26,27 @@ _OFF = "none"
 @click.option("--max-weight", metavar="W", help="The largest weight of feedback; none: no limit.")
 @click.option("--source-weight", multiple=True, metavar="SOURCE=W", help="The same for one source; repeatable.")
 @click.option("--max-step-feedback", metavar="R", help="The largest sum of a step's feedback, + or -; none: no limit.")
+@click.option("--author-choices", metavar="N", help="The choices of an author that count at a state; none: no limit.")
 def limits(
     path: str,
     max_weight: str | None,
     source_weight: tuple[str, ...],
     max_step_feedback: str | None,
+    author_choices: str | None,
     namespace: str | None,
 ) -> None:
-    """Show or set the limits of new feedback.
+    """Show or set the limits of feedback.
 
-    Feedback that exceeds one is refused, in every process. Without options, shows the limits. Stored feedback stays.
+    New feedback that exceeds one is refused, in every process; of an author's choices at one state the latest N count.
+    Without options, shows the limits. Stored feedback stays.
     """
     changes: dict[str, Any] = {}
     for name, value in (("max_weight", max_weight), ("max_step_feedback", max_step_feedback)):
         if value is not None:
             changes[name] = _limit(f"--{name.replace('_', '-')}", value)
+    if author_choices is not None:
+        n_choices = _limit("--author-choices", author_choices)
+        changes["max_author_choices"] = int(n_choices) if n_choices is not None and n_choices % 1 == 0 else n_choices
     if not changes and not source_weight:
         _present(read_memory(path, namespace, lambda memory: memory.feedback_limits()))
         return
@@ -73,5 +79,10 @@ def _present(found: FeedbackLimits) -> None:
         return _OFF if value is None else number(value)
 
     weights = {f"weight of {printable_line(name, 40)}": shown(w) for name, w in found.max_source_weights.items()}
-    fields = {"max weight": shown(found.max_weight), **weights, "max step feedback": shown(found.max_step_feedback)}
+    fields = {
+        "max weight": shown(found.max_weight),
+        **weights,
+        "max step feedback": shown(found.max_step_feedback),
+        "choices of an author at a state": shown(found.max_author_choices),
+    }
     present(dataclasses.asdict(found), fields)

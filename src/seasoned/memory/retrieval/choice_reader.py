@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections import defaultdict
+from collections import Counter, defaultdict
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from typing import NamedTuple, TypeVar
 
@@ -13,6 +13,7 @@ from seasoned.memory.stores.sqlite_schema import MAX_STEPS, STEP_BITS
 from seasoned.memory.values.corruption import decode, decode_ints
 from seasoned.memory.values.derived_ids import feedback_of_answer, feedback_of_event
 from seasoned.memory.values.task_filter import TaskFilter
+from seasoned.memory.writing.namespace_row import read_feedback_limits
 from seasoned.types import ALTERNATIVE, Choice, EvidenceQuery, ObservedChoice
 
 __all__ = ["ChoiceEffect", "ChoiceReader", "ChoicesAtStates", "StoredChoice", "observed_choices", "without_choices"]
@@ -21,13 +22,18 @@ _Step = TypeVar("_Step", LatestStep, RecentReturn)
 
 
 class StoredChoice(NamedTuple):
-    """A choice: its distinct state, the keys of its options, the chosen one, its weight, the visits of its steps."""
+    """A choice: its distinct state, the keys of its options, the chosen one, its weight, the visits of its steps.
+
+    And its author, None if unnamed, and when it was given, in seconds since 1970.
+    """
 
     set_id: int
     keys: tuple[int, ...]
     chosen: int
     weight: float
     visits: tuple[int, ...]
+    author: str | None
+    created_at: float
 
 
 class ChoiceEffect(NamedTuple):
@@ -63,6 +69,8 @@ class _EventRow(NamedTuple):
     reward: float
     weight: float
     kind: str | None
+    author: str | None
+    created_at: float
 
 
 class _AnswerRow(NamedTuple):
@@ -123,7 +131,10 @@ class ChoiceReader:
         return list(self._reached)
 
     def at(self, set_ids: Iterable[int], view_id: int, gamma: float, task_filter: TaskFilter) -> ChoicesAtStates:
-        """Return the live choices at these distinct states outside of the excluded task, the latest first.
+        """Return the live choices at these distinct states outside of the excluded task, on the latest episodes first.
+
+        Of a named author's choices at one distinct state the latest count alone, as many as the namespace's limit
+        allows (`FeedbackLimits.max_author_choices`).
 
         Args:
             set_ids: the distinct states.
@@ -147,7 +158,10 @@ class ChoiceReader:
         steps = {step.visit: step for step in decode(self._store.path, rows, _ReturnedStep)}
         events = self._events(steps)
         effects = self._effects(steps, events, gamma)
-        choices = _together(events, {visit: StepCell(*step[:3]) for visit, step in steps.items()})
+        limits = read_feedback_limits(self._store, self._ns)
+        choices = _latest_by_author(
+            _together(events, {visit: StepCell(*step[:3]) for visit, step in steps.items()}), limits.max_author_choices
+        )
         corrections = [_correction(steps[visit], effect) for visit, effect in effects.items()]
         return ChoicesAtStates(sorted(choices, key=lambda choice: -max(choice.visits)), corrections, effects)
 
@@ -162,7 +176,7 @@ class ChoiceReader:
         """Return the live events on these steps and on the later rated steps of their episodes."""
         rated = {visit for ordinal in {at >> STEP_BITS for at in visits} for visit in self._rated.get(ordinal, ())}
         rows = self._store.execute_in(
-            "SELECT id, visit, reward, weight, kind FROM feedback INDEXED BY feedback_by_visit "
+            "SELECT id, visit, reward, weight, kind, author, created_at FROM feedback INDEXED BY feedback_by_visit "
             "WHERE namespace_id = ? AND live AND visit IN {values}",
             (self._ns,),
             sorted(rated),
@@ -225,8 +239,26 @@ def _together(events: Iterable[_EventRow], cells: Mapping[int, StepCell]) -> lis
             visits = tuple(event.visit for event in of_choice)
             keys = tuple(cells[visit].key_id for visit in visits)
             cell = cells[chosen[0].visit]
-            choices.append(StoredChoice(cell.set_id, keys, cell.key_id, chosen[0].weight, visits))
+            [event] = chosen
+            choices.append(
+                StoredChoice(cell.set_id, keys, cell.key_id, event.weight, visits, event.author, event.created_at)
+            )
     return choices
+
+
+def _latest_by_author(choices: list[StoredChoice], n_latest: int | None) -> list[StoredChoice]:
+    """Return the choices without those of a named author that are followed by `n_latest` at the same distinct state."""
+    if n_latest is None:
+        return choices
+    n_later: Counter[tuple[str, int]] = Counter()
+    counted = []
+    for choice in sorted(choices, key=lambda choice: (choice.created_at, choice.visits), reverse=True):
+        if choice.author is not None:
+            n_later[choice.author, choice.set_id] += 1
+            if n_later[choice.author, choice.set_id] > n_latest:
+                continue
+        counted.append(choice)
+    return counted
 
 
 def _correction(step: _ReturnedStep, effect: ChoiceEffect) -> EvidenceRow:

@@ -8,7 +8,7 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from seasoned.canonical_json import canonical_json
-from seasoned.checks import MAX_REWARD, check_mapping, check_number, check_text
+from seasoned.checks import MAX_REWARD, check_mapping, check_number, check_text, check_whole
 from seasoned.errors import InputError, excerpt
 
 __all__ = ["FeedbackLimits"]
@@ -16,7 +16,7 @@ __all__ = ["FeedbackLimits"]
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class FeedbackLimits:
-    """Limits of new feedback in a namespace. Whatever exceeds one is refused; stored feedback stays.
+    """Limits of feedback in a namespace. New feedback that exceeds one of its size is refused; stored feedback stays.
 
     Independently of them, a step's reward with all its feedback is between -1e100 and 1e100, as that of a `Step`.
 
@@ -25,6 +25,8 @@ class FeedbackLimits:
         max_source_weights: the same by source (`human`, `judge`, ...), instead of `max_weight`.
         max_step_feedback: the largest absolute sum of `reward * weight` of a step's feedback; None: no limit. Feedback
             that brings the sum nearer to 0 is accepted.
+        max_author_choices: how many choices of one named author at one distinct state decisions count, at least 1: the
+            latest unrevoked ones, under whatever task, source and episode. More are stored. None: no limit.
 
     Raises:
         InputError: a limit is negative or not finite, or a source is blank.
@@ -37,11 +39,14 @@ class FeedbackLimits:
     max_weight: float | None = None
     max_source_weights: Mapping[str, float] = field(default_factory=dict)
     max_step_feedback: float | None = None
+    max_author_choices: int | None = 1
 
     def __post_init__(self) -> None:
         for name in ("max_weight", "max_step_feedback"):
             if (value := getattr(self, name)) is not None:
                 object.__setattr__(self, name, check_number(name, value, at_least=0))
+        if self.max_author_choices is not None:
+            check_whole("max_author_choices", self.max_author_choices, 1)
         weights = check_mapping("max_source_weights", self.max_source_weights, "each source to its largest weight")
         checked = {check_text("source", name): check_number(f"weight of {name}", w, 0) for name, w in weights.items()}
         object.__setattr__(self, "max_source_weights", checked)
@@ -56,13 +61,14 @@ class FeedbackLimits:
         return canonical_json(self.record())
 
     def record(self) -> dict[str, Any]:
-        """Return the limits that are set."""
+        """Return the limits that differ from those of a new namespace."""
         every = {
             "max_weight": self.max_weight,
             "max_source_weights": dict(self.max_source_weights) or None,
             "max_step_feedback": self.max_step_feedback,
         }
-        return {name: value for name, value in every.items() if value is not None}
+        found = {name: value for name, value in every.items() if value is not None}
+        return found if self.max_author_choices == 1 else {**found, "max_author_choices": self.max_author_choices}
 
     def max_weight_of(self, source: str) -> float | None:
         """Return the largest weight of a source's feedback; None: no limit."""
