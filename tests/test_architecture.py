@@ -31,7 +31,7 @@ checks            : errors
 types             : errors checks
 actions           : errors checks types
 protocols         : errors checks types
-sync              :
+sync              : errors
 canonical_json    :
 sqlite_connection : errors
 sqlite_cache      : errors checks canonical_json sqlite_connection

@@ -127,6 +127,7 @@ def test_cache_folder_is_created_and_close_reader_closes_the_cache(tmp_path):
 def test_invalid_readers_are_refused(tmp_path):
     refused(UnknownNameError, "'local'", lambda: make_reader("locl"))
     refused(UnknownNameError, "'openai'", lambda: make_reader("openia:gpt"))
+    refused(UnknownNameError, "openai:gpt-4o-mini", lambda: make_reader("gpt-4o-mini"))
     refused(ConfigError, "openai:MODEL", lambda: make_reader("openai"))
     refused(InputError, "model specification", lambda: make_reader(""))
     refused(InputError, "uniform", lambda: make_reader("uniform", temperature=1.0))

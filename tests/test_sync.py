@@ -8,10 +8,12 @@ import os
 import signal
 import threading
 import warnings
+from concurrent.futures import ThreadPoolExecutor
 
 import pytest
 
 from seasoned.envs import Grid
+from seasoned.errors import InputError
 from seasoned.sync import Sync
 from seasoned.testing import check_environment
 
@@ -90,6 +92,63 @@ def test_sync_uses_the_same_loop_inside_and_outside_a_running_loop():
     asyncio.run(inside())
     assert clock.closed
     assert len(clock.loops) == 1
+
+
+def test_two_wrappers_share_the_loop_of_one_resource():
+    clock = Clock()
+    with Sync(clock) as one, Sync(clock) as other:
+        assert [one.tick(), other.tick(), one.tick()] == ["tock"] * 3
+        assert len(clock.loops) == 1
+    assert not [thread for thread in threading.enumerate() if thread.name.startswith("seasoned-sync")]
+
+
+def test_two_threads_share_the_loop_of_one_resource():
+    clock = Clock()
+    with Sync(clock) as one, Sync(clock) as other, ThreadPoolExecutor(2) as threads:
+        calls = [threads.submit(wrapper.tick) for wrapper in (one, other) * 50]
+        assert [call.result() for call in calls] == ["tock"] * 100
+    assert len(clock.loops) == 1
+
+
+def test_a_wrapper_called_inside_a_wrapped_coroutine_does_not_wait_for_itself():
+    class Outer:
+        async def tick(self):
+            with Sync(Clock()) as inner:
+                return inner.tick("inner")
+
+    with Sync(Outer()) as outer:
+        assert outer.tick() == "inner"
+        assert outer.tick() == "inner"
+
+
+def test_a_wrapper_called_by_its_own_coroutine_is_refused():
+    class Snake:
+        async def bite(self, wrapper):
+            return wrapper.bite(wrapper)
+
+    with Sync(Snake()) as snake, pytest.raises(InputError, match="wait for itself"):
+        snake.bite(snake)
+
+
+def test_an_exit_inside_a_coroutine_is_raised_and_the_loop_goes_on():
+    class Quitter:
+        async def quit(self):
+            raise SystemExit(3)
+
+    with Sync(Quitter()) as quitter, Sync(Clock()) as clock:
+        with pytest.raises(SystemExit):
+            quitter.quit()
+        assert clock.tick() == "tock"
+
+
+@pytest.mark.skipif(not hasattr(os, "fork"), reason="needs fork")
+@pytest.mark.filterwarnings("ignore:.*fork:DeprecationWarning")
+def test_a_forked_process_has_a_loop_of_its_own():
+    with Sync(Clock()) as clock:
+        clock.tick()
+        if (child := os.fork()) == 0:
+            os._exit(0 if clock.tick() == "tock" else 1)
+        assert os.waitstatus_to_exitcode(os.waitpid(child, 0)[1]) == 0
 
 
 def test_public_checker_runs_inside_a_running_loop():

@@ -22,6 +22,7 @@ from seasoned.llms import (
 )
 from seasoned.llms.cache.score_cache import CachedScorer
 from seasoned.llms.priors.exact import ExactReader
+from seasoned.llms.registry import check_kind
 from seasoned.llms.wire.candidate_menu import Menu, check_menu
 from seasoned.memory import Memory
 from seasoned.memory.stores.registry import display_path, is_file
@@ -92,10 +93,8 @@ def make_reader(
         )
     if method not in METHODS:
         raise UnknownNameError(f"method {excerpt(method)}", "no method has this name", suggest(method, METHODS))
-    kind = check_text("model specification", spec).partition(":")[0]
-    kinds = (*(SCORERS if method == "exact" else LLMS).names(), UniformReader.name)
-    if kind not in kinds:
-        raise UnknownNameError(f"model {excerpt(spec)}", "no model has this name", suggest(kind, kinds))
+    kinds = (SCORERS if method == "exact" else LLMS).names()
+    check_kind(check_text("model specification", spec), (*kinds, UniformReader.name))
     if spec == UniformReader.name:
         if settings or method != "auto":
             raise InputError(

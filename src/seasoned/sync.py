@@ -3,20 +3,29 @@
 from __future__ import annotations
 
 import asyncio
+import concurrent.futures
+import contextlib
 import inspect
-from collections.abc import Callable
-from concurrent.futures import ThreadPoolExecutor
+import os
+import threading
+from collections.abc import Coroutine
 from typing import Any
+
+from seasoned.errors import InputError
 
 __all__ = ["Sync"]
 
 
 class Sync:
-    """Calls an object's async methods from synchronous code, on an event loop of its own.
+    """Calls an object's async methods from synchronous code.
 
     Every coroutine method is called and awaited; other attributes are passed through. Close it, or use it as a context
-    manager. If an event loop is already running, as in a notebook, the wrapper's own loop runs in another thread while
-    the running one waits; in a coroutine, `await` the object's own methods instead.
+    manager. All open wrappers of a process share one event loop, in a thread of its own, so that several of them can
+    use one model: an async connection belongs to one loop. A notebook, whose own loop is running, can use it too; in a
+    coroutine, `await` the object's own methods instead.
+
+    Raises:
+        InputError: a method is called by a coroutine that this wrapper runs.
 
     Example:
         >>> class Clock:
@@ -29,7 +38,7 @@ class Sync:
 
     def __init__(self, target: object) -> None:
         self._target: Any = target
-        self._runner = asyncio.Runner()
+        self._thread: _LoopThread | None = None
 
     def __getattr__(self, name: str) -> Any:
         value = getattr(self._target, name)
@@ -37,7 +46,7 @@ class Sync:
             return value
 
         def call(*args: Any, **kwargs: Any) -> Any:
-            return self._run(lambda: self._runner.run(value(*args, **kwargs)))
+            return self._run(value(*args, **kwargs))
 
         return call
 
@@ -48,26 +57,113 @@ class Sync:
         self.close()
 
     def close(self) -> None:
-        """Close the target, if it can be closed, and the event loop."""
-        if hasattr(self._target, "aclose"):
-            self._run(lambda: self._runner.run(_close(self._target)))
-        self._run(self._runner.close)
-
-    def _run(self, call: Callable[[], Any]) -> Any:
-        """Call `call` here, or in another thread if a loop is running here, since a thread can run only one loop."""
+        """Close the target, if it can be closed; the last wrapper closes the event loop."""
         try:
-            asyncio.get_running_loop()
-        except RuntimeError:
-            return call()
-        with ThreadPoolExecutor(1, thread_name_prefix="seasoned-sync") as thread:
-            loop = thread.submit(self._runner.get_loop).result()
+            if hasattr(self._target, "aclose"):
+                self._run(_close(self._target))
+        finally:
+            thread, self._thread = self._thread, None
+            if thread is not None:
+                thread.leave()
+
+    def _run(self, coroutine: Coroutine[Any, Any, Any]) -> Any:
+        if self._thread is None or self._thread.pid != os.getpid():  # a forked process has no such thread
+            self._thread = _LoopThread.enter()
+        if self._thread is threading.current_thread():
+            coroutine.close()
+            raise InputError(
+                "a Sync called from a coroutine that it runs",
+                "it would wait for itself",
+                "Await the object's own method there.",
+            )
+        return self._thread.call(coroutine)
+
+
+class _LoopThread(threading.Thread):
+    """A thread that runs the event loop of all open wrappers, until the last one leaves it.
+
+    A coroutine on this loop that waits for another wrapper's would wait for itself. So a wrapper that is first called
+    there has the loop of one more thread.
+    """
+
+    _lock = threading.RLock()
+    _outermost: _LoopThread | None = None
+
+    @classmethod
+    def enter(cls) -> _LoopThread:
+        """Return the thread for a wrapper that is called here; each call needs a `leave`."""
+        caller = threading.current_thread()
+        with cls._lock:
+            found = caller._inner if isinstance(caller, _LoopThread) else cls._outermost
+            if found is None or found.pid != os.getpid():
+                found = cls(caller if isinstance(caller, _LoopThread) else None)
+                found.start()
+            found._n_wrappers += 1
+        return found
+
+    def __init__(self, outer: _LoopThread | None) -> None:
+        super().__init__(name="seasoned-sync", daemon=True)
+        self.pid = os.getpid()
+        self._loop = asyncio.new_event_loop()
+        self._n_wrappers = 0
+        self._inner: _LoopThread | None = None
+        self._outer = outer
+        self._refer(self)
+
+    def _refer(self, thread: _LoopThread | None) -> None:
+        if self._outer is None:
+            type(self)._outermost = thread
+        else:
+            self._outer._inner = thread
+
+    def leave(self) -> None:
+        """Let one wrapper go; the last one ends the thread."""
+        if self.pid != os.getpid():
+            return
+        with self._lock:
+            self._n_wrappers -= 1
+            if self._n_wrappers:
+                return
+            self._refer(None)
+        self._loop.call_soon_threadsafe(self._loop.stop)
+        self.join()
+
+    def run(self) -> None:
+        """Run the loop until it is stopped; then cancel what is left, and close it."""
+        with contextlib.closing(self._loop) as loop:
+            asyncio.set_event_loop(loop)
+            loop.run_forever()
+            left = asyncio.all_tasks(loop)
+            for task in left:
+                task.cancel()
+            loop.run_until_complete(asyncio.gather(*left, return_exceptions=True))
+            loop.run_until_complete(loop.shutdown_asyncgens())
+            loop.run_until_complete(loop.shutdown_default_executor())
+
+    def call(self, coroutine: Coroutine[Any, Any, Any]) -> Any:
+        """Return a coroutine's result. An interrupt cancels it, waits until it has ended, and is raised again."""
+        tasks: list[asyncio.Task[Any]] = []
+        errors: list[BaseException] = []
+
+        async def run() -> Any:
+            tasks.extend(filter(None, [asyncio.current_task()]))
             try:
-                return thread.submit(call).result()
-            except KeyboardInterrupt:  # raised in this thread, which only waits: cancel the tasks of the other one
-                thread.shutdown(wait=False, cancel_futures=True)
-                for task in asyncio.all_tasks(loop):
-                    loop.call_soon_threadsafe(task.cancel)
+                return await coroutine
+            except asyncio.CancelledError:
                 raise
+            except BaseException as error:  # SystemExit in a task would end the loop
+                errors.append(error)
+
+        future = asyncio.run_coroutine_threadsafe(run(), self._loop)
+        try:
+            result = future.result()
+        except KeyboardInterrupt:  # raised in this thread, which only waits
+            self._loop.call_soon_threadsafe(lambda: [task.cancel() for task in tasks])
+            concurrent.futures.wait([future])
+            raise
+        if errors:
+            raise errors[0]
+        return result
 
 
 async def _close(target: Any) -> None:

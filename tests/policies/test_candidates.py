@@ -176,3 +176,15 @@ def test_the_base_policy_samples_or_takes_its_most_likely_action():
     assert (ModelAlone().name, ModelAlone("argmax").name) == ("base", "base-argmax")
     with pytest.raises(InputError, match=r"selection = 'argmx'.*Did you mean 'argmax'"):
         ModelAlone("argmx")
+
+
+@pytest.mark.parametrize("probs", [(0.7, 0.3), (0.7, 0.3, 0.0), (0.3, 0.3, 0.4001)])
+def test_probabilities_are_refused(probs):
+    with Memory.open(":memory:") as memory, pytest.raises(InputError, match="look like probabilities"):
+        JitRL(memory).decide("page", dict(zip("abc", probs, strict=False)))
+
+
+@pytest.mark.parametrize("logits", [(0.5, 0.5), (1.0,), (1, 0), (0.7, 0.5), (-0.2, 1.2)])
+def test_logits_that_are_no_probabilities_are_accepted(logits):
+    with Memory.open(":memory:") as memory:
+        assert JitRL(memory).decide("page", dict(zip("abc", logits, strict=False))).mode == "base"

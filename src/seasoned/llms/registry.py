@@ -6,16 +6,17 @@ To add a provider, add its class to `seasoned.llms.providers`, and its name and 
 from __future__ import annotations
 
 import os
+from collections.abc import Collection
 from typing import Any, NamedTuple
 
-from seasoned.checks import check_text
-from seasoned.errors import ConfigError, InputError, excerpt
+from seasoned.checks import check_text, suggest
+from seasoned.errors import ConfigError, InputError, UnknownNameError, excerpt
 from seasoned.llms.cache.completion_cache import CachedLLM
 from seasoned.llms.wire.text_scores import TextScorer
 from seasoned.protocols import LLM
 from seasoned.registry import Registry
 
-__all__ = ["LLMS", "LLM_SPECIFICATIONS", "SCORERS", "SCORER_SPECIFICATIONS", "open_llm", "open_scorer"]
+__all__ = ["LLMS", "LLM_SPECIFICATIONS", "SCORERS", "SCORER_SPECIFICATIONS", "check_kind", "open_llm", "open_scorer"]
 
 
 class _Provider(NamedTuple):
@@ -81,8 +82,24 @@ def open_scorer(spec: str, **settings: Any) -> TextScorer:
     return scorer
 
 
+def check_kind(spec: str, kinds: Collection[str]) -> None:
+    """Refuse a model specification of an unknown kind; a model's name alone, such as `gpt-4o-mini`, is one.
+
+    Raises:
+        UnknownNameError: no kind has this name.
+    """
+    kind, colon, _ = spec.partition(":")
+    if kind in kinds:
+        return
+    next_step = suggest(kind, kinds)
+    if not colon and "openai" in kinds and not next_step.startswith("Did you mean"):
+        next_step = f"Write openai:{spec} for a model of an OpenAI-compatible endpoint. {next_step}"
+    raise UnknownNameError(f"model {excerpt(spec)}", "no kind of model has this name", next_step)
+
+
 def _open(kinds: Registry, spec: str, settings: dict[str, Any]) -> Any:
     kind, _, model = check_text("model specification", spec).partition(":")
+    check_kind(spec, kinds.names())
     constructor = kinds.load(kind)
     if not model and kind not in (*LLM_SPECIFICATIONS, *SCORER_SPECIFICATIONS):
         raise ConfigError(f"model specification {spec!r}", f"{kind} needs a model's name", f"Write {kind}:MODEL.")

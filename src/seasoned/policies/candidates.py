@@ -12,6 +12,8 @@ from seasoned.types import normalize_action
 
 __all__ = ["Candidates", "check_candidates"]
 
+_SUM_ROUNDING = 1e-3
+
 
 @dataclass(frozen=True, slots=True)
 class Candidates:
@@ -50,18 +52,33 @@ def _spellings(actions: Collection[str], name: str) -> dict[str, str]:
     return spelling
 
 
+def _check_not_probabilities(logits: Mapping[str, float]) -> None:
+    """Refuse values that are all in [0, 1] and add up to 1: taken as logits, 0.9 and 0.1 would be 0.69 and 0.31.
+
+    Accepted are equal values, which mean the same policy either way, and whole numbers.
+    """
+    values = list(logits.values())
+    if 0.0 <= min(values) < max(values) < 1.0 and abs(sum(values) - 1.0) <= _SUM_ROUNDING:
+        raise InputError(
+            f"candidates = {excerpt(dict(logits))}",
+            "candidates must map to logits or logprobs, and these look like probabilities: they add up to 1",
+            "Pass the logarithm of each (a logprob is at most 0); -50 for a probability of 0.",
+        )
+
+
 def check_candidates(candidates: object, admissible: Admissible) -> Candidates:
     """Check the candidates and `admissible` of a decision, and drop the proposals that are not admissible.
 
     Raises:
-        InputError: there are no candidates, two are the same action, a logit is not finite, or `admissible` is of
-            another type.
+        InputError: there are no candidates, two are the same action, a logit is not finite, the logits look like
+            probabilities, or `admissible` is of another type.
     """
     proposals = check_mapping("candidates", candidates, "each action to its logit in nats")
     if not proposals:
         raise InputError("candidates = {}", "a decision needs one candidate or more", "Pass the model's proposals.")
     spelling = _spellings(proposals, "candidate")
     logits = {action: check_reward(f"logit of {action!r}", proposals[action]) for action in spelling.values()}
+    _check_not_probabilities(logits)
     if admissible is None:
         return Candidates(logits, (), frozenset(spelling), lambda _: None)
     if isinstance(admissible, str) and admissible == "any":

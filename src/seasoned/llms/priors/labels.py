@@ -120,7 +120,7 @@ async def label_prior(
         raise ModelError(
             f"{llm.name}: {capabilities}",
             "the method label needs logprobs",
-            "Use an endpoint that returns logprobs, or pass the policy a prior of your own.",
+            "Use VotesReader, which samples instead (`reader_for` chooses by itself), or another endpoint.",
         )
     content_free = (*messages[:-1], _user(_CONTENT_FREE, task)) if calibrate else None
     reading = await _LabelQuestion(llm, messages, content_free, capabilities.max_top_logprobs, debias).read(names)
