@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 import ast
+import functools
 import graphlib
 import re
 import sys
-from collections import defaultdict
+from collections import Counter, defaultdict
 from dataclasses import dataclass
 from fnmatch import fnmatch
 from pathlib import Path
@@ -254,8 +255,11 @@ def imports_of(source, module, is_package, modules):
         for child in ast.iter_child_nodes(node):
             visit(child, when)
 
-    visit(ast.parse(source), "import")
+    visit(parsed(source), "import")
     return imports
+
+
+parsed = functools.cache(ast.parse)  # each rule reads each file
 
 
 def called(node):
@@ -274,10 +278,15 @@ def part_of(module):
 
 FILES = sorted(ROOT.rglob("*.py"))
 MODULES = {name_of(path) for path in FILES}
-IMPORTS = {
-    name_of(path): imports_of(path.read_text(encoding="utf-8"), name_of(path), path.name == "__init__.py", MODULES)
-    for path in FILES
-}
+SOURCES = {name_of(path): path.read_text(encoding="utf-8") for path in FILES}
+
+
+@functools.cache
+def all_imports():
+    return {
+        name_of(path): imports_of(SOURCES[name_of(path)], name_of(path), path.name == "__init__.py", MODULES)
+        for path in FILES
+    }
 
 
 def root_of(target):
@@ -329,38 +338,59 @@ def test_relative_imports_of_a_package_are_resolved():
 
 def test_modules_and_imports_of_the_package_are_read():
     assert {"seasoned", "seasoned.errors", "seasoned.core.modulation", "seasoned.types.experience"} <= MODULES
-    assert ("seasoned.errors", "import") in {(i.target, i.when) for i in IMPORTS["seasoned.core.returns"]}
+    assert ("seasoned.errors", "import") in {(i.target, i.when) for i in all_imports()["seasoned.core.returns"]}
 
 
 # ------------------------------------------------------------------------------- allowed imports
 
 
-@pytest.mark.parametrize("module", sorted(MODULES))
-def test_package_imports_are_allowed(module):
+def forbidden_imports(module, imports):
+    """Return the imports of a module from packages that its own may not import."""
     part = part_of(module)
-    assert part in MAY_IMPORT, f"{module}: {part!r} has no row in PACKAGES. Add one, there and in CONTRIBUTING.md."
-    wrong = [
-        f"line {i.line}: {module} imports {i.target}; {part} may import {sorted(MAY_IMPORT[part])}"
-        for i in IMPORTS[module]
+    if part not in MAY_IMPORT:
+        return [f"{module}: {part!r} has no row in PACKAGES. Add one, there and in CONTRIBUTING.md."]
+    return [
+        f"{module}, line {i.line}, imports {i.target}; {part} may import {sorted(MAY_IMPORT[part])}"
+        for i in imports
         if root_of(i.target) == "seasoned" and part_of(i.target) not in MAY_IMPORT[part] | ({part} - {"seasoned"})
     ]
-    assert not wrong, "\n".join(wrong)
 
 
-ROOM_MODULES = sorted(module for module in MODULES if part_of(module) in ROOMS and module.count(".") > 1)
-
-
-@pytest.mark.parametrize("module", ROOM_MODULES)
-def test_room_imports_are_allowed(module):
+def forbidden_room_imports(module, imports):
+    """Return the imports of a module from rooms of its own package that its own may not import."""
     package, room = module.split(".")[1:3]
     law = ROOM_MAY_IMPORT[package]
-    assert room in law, f"{module}: {room!r} has no row in ROOMS[{package!r}]. Add one."
-    wrong = [
-        f"line {i.line}: {module} imports {i.target}; {package}/{room} may import {sorted(law[room])}"
-        for i in IMPORTS[module]
+    if room not in law:
+        return [f"{module}: {room!r} has no row in ROOMS[{package!r}]. Add one."]
+    return [
+        f"{module}, line {i.line}, imports {i.target}; {package}/{room} may import {sorted(law[room])}"
+        for i in imports
         if i.target.startswith(f"seasoned.{package}.") and i.target.split(".")[2] not in law[room] | {room}
     ]
+
+
+def refuse(wrong):
+    """Fail with every breach of a rule, unless there is none."""
     assert not wrong, "\n".join(wrong)
+
+
+def test_package_imports_are_allowed():
+    refuse([line for module, imports in all_imports().items() for line in forbidden_imports(module, imports)])
+
+
+def test_room_imports_are_allowed():
+    inside = [module for module in sorted(MODULES) if part_of(module) in ROOMS and module.count(".") > 1]
+    refuse([line for module in inside for line in forbidden_room_imports(module, all_imports()[module])])
+
+
+def test_forbidden_imports_are_found():
+    """Each rule of this page is tried on an import that it must refuse, since a rule reports nothing otherwise."""
+    policies = Import("seasoned.policies", 1, "import")
+    assert forbidden_imports("seasoned.core.returns", [policies])
+    assert forbidden_imports("seasoned.newcomer", []) and forbidden_room_imports("seasoned.lab.newcomer", [])
+    assert forbidden_room_imports("seasoned.lab.arms.a", [Import("seasoned.lab.report.b", 1, "call")])
+    assert not forbidden_imports("seasoned.lab.arms.a", [policies, Import("torch", 1, "call")])
+    assert not forbidden_room_imports("seasoned.lab.report.a", [Import("seasoned.lab.results.b", 1, "import")])
 
 
 @pytest.mark.parametrize("package", sorted(ROOMS))
@@ -381,7 +411,7 @@ def test_modules_have_no_import_cycle():
     """Imports count at any time: on import, on a call, or for the type checker only."""
     graph = {
         module: {i.target for i in imports if i.target in MODULES and i.target != module}
-        for module, imports in IMPORTS.items()
+        for module, imports in all_imports().items()
     }
     try:
         graphlib.TopologicalSorter(graph).prepare()
@@ -418,30 +448,41 @@ def test_contributing_documents_the_law_of_imports():
 # ------------------------------------------------------------------------------- what it costs to import
 
 
-@pytest.mark.parametrize("module", sorted(MODULES))
-def test_heavy_modules_load_when_called(module):
+def test_heavy_modules_load_when_called():
     """At import, modules load the standard library, NumPy and seasoned; only the command line loads its libraries."""
-    allowed = set(sys.stdlib_module_names) | {"seasoned", "numpy"}
-    if part_of(module) in {"cli", "__main__"}:
-        allowed |= SCREEN
-    wrong = [
-        f"line {i.line}: {module} imports {i.target} when it is imported; load it when called, by registry.load_extra"
-        for i in IMPORTS[module]
-        if i.when == "import" and root_of(i.target) not in allowed
-    ]
-    assert not wrong, "\n".join(wrong)
+    always = set(sys.stdlib_module_names) | {"seasoned", "numpy"}
+    refuse(
+        [
+            f"{module}, line {i.line}, imports {i.target} when it is imported; load it when called (load_extra)"
+            for module, imports in all_imports().items()
+            for i in imports
+            if i.when == "import"
+            and root_of(i.target) not in always | (SCREEN if part_of(module) in {"cli", "__main__"} else set())
+        ]
+    )
 
 
-@pytest.mark.parametrize("module", sorted(module for module in MODULES if part_of(module) not in {"cli", "__main__"}))
-def test_only_the_command_line_imports_its_libraries(module):
-    wrong = [f"line {i.line}: {module} imports {i.target}" for i in IMPORTS[module] if root_of(i.target) in SCREEN]
-    assert not wrong, "\n".join(wrong)
+def test_only_the_command_line_imports_its_libraries():
+    refuse(
+        [
+            f"{module}, line {i.line}, imports {i.target}"
+            for module, imports in all_imports().items()
+            for i in imports
+            if root_of(i.target) in SCREEN and part_of(module) not in {"cli", "__main__"}
+        ]
+    )
 
 
-@pytest.mark.parametrize("module", sorted(module for module in MODULES if part_of(module) == "core"))
-def test_core_imports_numpy_only(module):
-    others = {root_of(i.target) for i in IMPORTS[module]} - set(sys.stdlib_module_names) - {"numpy", "seasoned"}
-    assert not others
+def test_core_imports_numpy_only():
+    allowed = set(sys.stdlib_module_names) | {"numpy", "seasoned"}
+    refuse(
+        [
+            f"{module}, line {i.line}, imports {i.target}"
+            for module, imports in all_imports().items()
+            for i in imports
+            if part_of(module) == "core" and root_of(i.target) not in allowed
+        ]
+    )
 
 
 # ------------------------------------------------------------------------------- SQL
@@ -478,7 +519,7 @@ def text_of(node, constants):
 
 def sql_of(source):
     """Return each string of `source` that begins like an SQL statement, with its line; `{}` is an inserted value."""
-    tree = ast.parse(source)
+    tree = parsed(source)
     inner = {id(part) for node in ast.walk(tree) if isinstance(node, ast.JoinedStr) for part in node.values}
     constants = {}
     for node in tree.body:
@@ -521,14 +562,20 @@ def test_sql_is_recognised(source, is_sql):
     assert bool(list(sql_of(source))) == is_sql
 
 
-@pytest.mark.parametrize("path", FILES, ids=lambda path: str(path.relative_to(ROOT)))
-def test_only_stores_and_caches_contain_sql(path):
+def may_contain_sql(module):
+    return part_of(module) in OWN_TABLES or any(module == cache or module.startswith(f"{cache}.") for cache in CACHES)
+
+
+def test_only_stores_and_caches_contain_sql():
     """Other modules call functions of the memory, so that each table has one owner."""
-    module = name_of(path)
-    if part_of(module) in OWN_TABLES or any(module == cache or module.startswith(f"{cache}.") for cache in CACHES):
-        return
-    wrong = [f"line {line}: {text[:80]!r}" for line, text in sql_of(path.read_text(encoding="utf-8"))]
-    assert not wrong, "\n".join(wrong)
+    refuse(
+        [
+            f"{module}, line {line}: {text[:80]!r}"
+            for module, source in SOURCES.items()
+            if not may_contain_sql(module)
+            for line, text in sql_of(source)
+        ]
+    )
 
 
 # ------------------------------------------------------------------------------- redaction
@@ -637,7 +684,7 @@ def stores_of(tree):
 
 def updates_of(source):
     """Return, each with its line, the columns that statements and `update()` of a store change."""
-    tree = ast.parse(source)
+    tree = parsed(source)
     is_store = stores_of(tree)
     for line, text in sql_of(source):
         changed = re.match(r"\s*(?:UPDATE|\{\})\s+(\S+)\s.*?(\bSET\s.*)", text, re.IGNORECASE | re.DOTALL)
@@ -658,7 +705,7 @@ def redaction_breaches(source, module):
 
     It guards against slips, not against intent: `docs/decisions/0027-rooms-and-names.md` lists its rules.
     """
-    tree = ast.parse(source)
+    tree = parsed(source)
     is_store = stores_of(tree)
     reads_only = not READ_ONLY.isdisjoint(module.split(".")[2:3])
     inserts = module.startswith(f"{WRITERS}.") or module in INSERTING
@@ -764,21 +811,23 @@ def test_updates_of_other_columns_than_listed_are_found(source, module):
     assert list(redaction_breaches(source, module))
 
 
-@pytest.mark.parametrize("path", sorted((ROOT / "memory").rglob("*.py")), ids=lambda path: str(path.relative_to(ROOT)))
-def test_only_redacted_texts_are_stored(path):
+def test_only_redacted_texts_are_stored():
     """The writers demand redacted types. Nothing else in the memory makes these types, or inserts such rows."""
-    module = name_of(path)
-    if module == REDACTED or module.startswith("seasoned.memory.stores."):
-        return
-    wrong = list(redaction_breaches(path.read_text(encoding="utf-8"), module))
-    assert not wrong, "\n".join(wrong)
+    refuse(
+        [
+            f"{module}: {breach}"
+            for module, source in SOURCES.items()
+            if part_of(module) == "memory" and module != REDACTED and not module.startswith("seasoned.memory.stores.")
+            for breach in redaction_breaches(source, module)
+        ]
+    )
 
 
 def test_other_packages_do_not_reach_the_writers_of_a_memory():
     within = ("seasoned.memory.writing.", REDACTED, "seasoned.memory.session", "seasoned.memory.stores.base")
     wrong = [
         f"{module} imports {i.target}"
-        for module, found in IMPORTS.items()
+        for module, found in all_imports().items()
         for i in found
         if part_of(module) != "memory" and i.target.startswith(within)
     ]
@@ -788,35 +837,42 @@ def test_other_packages_do_not_reach_the_writers_of_a_memory():
 # ------------------------------------------------------------------------------- files and names
 
 
-@pytest.mark.parametrize("path", FILES, ids=lambda path: str(path.relative_to(ROOT)))
-def test_files_are_small(path):
-    lines = len(path.read_text(encoding="utf-8").splitlines())
-    assert lines <= MAX_LINES, f"{path.name} has {lines} lines, at most {MAX_LINES} are allowed; split it"
+def test_files_are_small():
+    lines = {module: len(source.splitlines()) for module, source in SOURCES.items()}
+    refuse(
+        [
+            f"{module} has {n} lines, at most {MAX_LINES} are allowed; split it"
+            for module, n in lines.items()
+            if n > MAX_LINES
+        ]
+    )
 
 
-@pytest.mark.parametrize("folder", ["src", "tests", "benchmarks", "examples", "docs"])
-def test_formatter_is_never_switched_off(folder):
-    files = (CONTRIBUTING.parent / folder).rglob("*.py")
+def test_formatter_is_never_switched_off():
+    folders = [CONTRIBUTING.parent / folder for folder in ("src", "tests", "benchmarks", "examples", "docs")]
+    files = [path for folder in folders for path in folder.rglob("*.py")]
     wrong = [str(path) for path in files if re.search(r"#\s*fmt:\s*(?:off|skip)", path.read_text(encoding="utf-8"))]
     assert not wrong, f"the formatter is switched off in {wrong}: let it format them"
 
 
-FOLDERS = sorted({path.parent for path in FILES})
+def test_folders_are_small():
+    sizes = Counter(path.parent for path in FILES if path.stem not in {"__init__", "__main__"})
+    refuse([f"{folder} has {n} files: give it rooms" for folder, n in sizes.items() if n > MAX_FILES])
 
 
-@pytest.mark.parametrize("folder", FOLDERS, ids=lambda folder: str(folder.relative_to(ROOT.parent)))
-def test_folders_are_small(folder):
-    files = [path.name for path in folder.glob("*.py") if path.stem not in {"__init__", "__main__"}]
-    assert len(files) <= MAX_FILES, f"{folder.name} has {len(files)} files: give it rooms"
+def names_to_change(module):
+    """Return the parts of a module's name that are no nouns, or say nothing."""
+    for name in module.split(".")[1:]:
+        words = name.strip("_").split("_")
+        if not BANNED.isdisjoint(words):
+            yield f"{module}: {name}: name the thing, as an engineer of the field would search for it"
+        if words[-1].endswith("ing") and words[-1] not in GERUNDS:
+            yield f"{module}: {name}: a gerund; name the thing"
 
 
-@pytest.mark.parametrize("path", FILES, ids=lambda path: str(path.relative_to(ROOT)))
-def test_module_names_are_nouns(path):
-    for name in path.relative_to(ROOT).with_suffix("").parts:
-        words = set(name.strip("_").split("_"))
-        assert not words & BANNED, f"{name}: name the thing, as an engineer of the field would search for it"
-        last = name.rpartition("_")[2]
-        assert not last.endswith("ing") or last in GERUNDS, f"{name}: a gerund; name the thing"
+def test_module_names_are_nouns():
+    refuse([line for module in sorted(MODULES) for line in names_to_change(module)])
+    assert list(names_to_change("seasoned.memory.row_helpers")) and list(names_to_change("seasoned.adding"))
 
 
 def test_file_stems_are_unique():
@@ -830,17 +886,22 @@ def test_file_stems_are_unique():
     assert not unused, f"SHARED_STEMS names {unused}, which no longer occur in several folders. Remove them."
 
 
-@pytest.mark.parametrize("path", FILES, ids=lambda path: str(path.relative_to(ROOT)))
-def test_module_docstrings_begin_with_a_noun_phrase(path):
-    docstring = ast.get_docstring(ast.parse(path.read_text(encoding="utf-8"))) or ""
-    first = docstring.partition(" ")[0].strip("`:,.")
-    assert first not in {"What", "How", "Which", "Whose", "Who", "Whether", "Where", "When", "Why"}, docstring[:80]
+def test_module_docstrings_begin_with_a_noun_phrase():
+    interrogatives = {"What", "How", "Which", "Whose", "Who", "Whether", "Where", "When", "Why"}
+    docstrings = {module: ast.get_docstring(parsed(source)) or "" for module, source in SOURCES.items()}
+    refuse(
+        [
+            f"{module}: {text[:80]}"
+            for module, text in docstrings.items()
+            if text.partition(" ")[0].strip("`:,.") in interrogatives
+        ]
+    )
 
 
 def public_names(source):
     """Return the classes, functions and constants that a file defines, without commands and type variables."""
     names = set()
-    for node in ast.parse(source).body:
+    for node in parsed(source).body:
         if isinstance(node, ast.FunctionDef | ast.AsyncFunctionDef):
             if not any(re.match(r"[\w.]*command\b", ast.unparse(each)) for each in node.decorator_list):
                 names.add(node.name)
@@ -861,7 +922,7 @@ def test_public_names_of_a_file_are_read():
 def test_public_names_are_defined_once():
     files = defaultdict(list)
     for path in FILES:
-        for name in public_names(path.read_text(encoding="utf-8")):
+        for name in public_names(SOURCES[name_of(path)]):
             files[name].append(str(path.relative_to(ROOT)))
     wrong = {name: where for name, where in files.items() if len(where) > 1 and name not in SHARED_NAMES}
     assert not wrong, f"one name in several files: {wrong}. Rename, or give the reason in SHARED_NAMES."
