@@ -48,7 +48,7 @@ test-jericho: .venv-jericho/stamp ## run the tests of story files: SEASONED_STOR
 test-harbor: .venv-harbor/stamp ## run the tests that need Harbor (and Python 3.12), in an environment of their own
 	@.venv-harbor/bin/python -m pytest tests/integrations/test_harbor_trial.py --timeout 900
 
-faults: $(VENV)/dev.stamp ## attack stores, tenants and the service for minutes, and print what it found: SEASONED_ATTACK_ROUNDS=N make faults
+faults: $(VENV)/dev.stamp ## attack stores, tenants and the service for minutes, and print what it found: SEASONED_ATTACK_ROUNDS=review make faults
 	@$(BIN)/python -m pytest tests/faults tests/security --timeout 3600
 
 check: $(VENV)/dev.stamp ## formatting, lint, types, and whether the generated docs are fresh

@@ -20,7 +20,7 @@ def fill_and_write(disk, seed, n_refusals):
     handle = Handle(lambda: Memory.open(path, gamma=0.5))
     content, refused = Content(), Counter()
     disk.fill(draw.randrange(300_000))
-    for _ in range(5000):
+    for _ in range(25 * n_refusals + 1000):
         name = draw.choice(WORKLOADS["everything"])
         chosen = OPERATIONS[name].choose(draw, handle, content)
         if chosen is None:
@@ -75,7 +75,7 @@ def test_write_to_a_full_disk_is_rolled_back(disk, report_line):
 
 @pytest.mark.slow
 def test_many_writes_to_a_full_disk_are_rolled_back(disk, report_line):
-    n_rounds = attack_rounds(200)
+    n_rounds = attack_rounds("disks")
     refused = fill_and_write(disk, 2, n_rounds)
     report_line(line(refused), rounds=n_rounds)
     assert refused.total() == n_rounds

@@ -135,9 +135,8 @@ def test_kill_9_loses_no_acknowledged_write(tmp_path, zygote, report_line):
 
 
 @pytest.mark.slow
-@pytest.mark.timeout(1800)
 def test_many_kills_lose_no_acknowledged_write(tmp_path, zygote, report_line):
-    n_rounds = attack_rounds(200)
+    n_rounds = attack_rounds("kills")
     tally = rounds(zygote, tmp_path, n_rounds, seed=5000)
     in_flight = ", ".join(f"{n} {name}" for name, n in sorted(tally.operations.items()))
     report_line(f"{tally.line()}; in flight: {in_flight}", **tally.counts())

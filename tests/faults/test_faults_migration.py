@@ -93,7 +93,7 @@ def test_kill_9_during_a_migration_leaves_the_old_or_the_new_schema(zygote, old_
 
 @pytest.mark.slow
 def test_repeated_kills_during_a_migration_leave_the_old_or_the_new_schema(zygote, old_store, tmp_path, report_line):
-    n_rounds = attack_rounds(120)
+    n_rounds = attack_rounds("migrations")
     phases = rounds(zygote, old_store, tmp_path, n_rounds, seed=4)
     report_line(line(phases), rounds=n_rounds, kills=phases["killed, old"] + phases["killed, new"])
     assert phases["killed, old"] >= n_rounds // 6

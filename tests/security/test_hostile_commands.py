@@ -91,7 +91,7 @@ def test_commands_at_random_end_with_a_documented_exit_code(tmp_path, monkeypatc
 @pytest.mark.slow
 def test_many_commands_at_random_end_with_a_documented_exit_code(tmp_path, monkeypatch, report_line):
     monkeypatch.chdir(tmp_path)
-    n_rounds = attack_rounds(100)
-    codes = attack(tmp_path, 10 * n_rounds, 2)
-    report_line(line(codes), rounds=10 * n_rounds)
-    assert codes[0] and codes[2]
+    n_rounds = attack_rounds("commands")
+    codes = attack(tmp_path, n_rounds, 2)
+    report_line(line(codes), rounds=n_rounds)
+    assert n_rounds < 100 or (codes[0] and codes[2])

@@ -96,7 +96,7 @@ def test_requests_at_random_harm_nothing(tmp_path, report_line):
 
 @pytest.mark.slow
 def test_many_requests_at_random_harm_nothing(tmp_path, report_line):
-    n_rounds = attack_rounds(100)
-    statuses = attack(tmp_path / "agent.db", 20 * n_rounds, 2)
-    report_line(line(statuses), rounds=20 * n_rounds)
-    assert statuses[201] and statuses[400]
+    n_rounds = attack_rounds("requests")
+    statuses = attack(tmp_path / "agent.db", n_rounds, 2)
+    report_line(line(statuses), rounds=n_rounds)
+    assert n_rounds < 100 or (statuses[201] and statuses[400])

@@ -22,7 +22,7 @@ from seasoned.memory.stores.partial_folder import partials_of
 
 pytestmark = pytest.mark.slow
 
-ROUNDS = attack_rounds(25)
+ROUNDS = attack_rounds("erasures")
 SECRET = b"Quince Marmalade 7741"
 RUN = "import sys; from seasoned import Memory; from seasoned.memory.maintenance.backup import backup; import json; "
 BACKUP = RUN + "print('begin', flush=True); backup(sys.argv[1], sys.argv[2])"
