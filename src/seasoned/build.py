@@ -22,7 +22,7 @@ from seasoned.llms import (
 )
 from seasoned.llms.cache.score_cache import CachedScorer
 from seasoned.llms.priors.exact import ExactReader
-from seasoned.llms.registry import check_kind
+from seasoned.llms.registry import check_model_kind
 from seasoned.llms.wire.candidate_menu import Menu, check_menu
 from seasoned.memory import Memory
 from seasoned.memory.stores.registry import display_path, is_file
@@ -94,7 +94,7 @@ def make_reader(
     if method not in METHODS:
         raise UnknownNameError(f"method {excerpt(method)}", "no method has this name", suggest(method, METHODS))
     kinds = (SCORERS if method == "exact" else LLMS).names()
-    check_kind(check_text("model specification", spec), (*kinds, UniformReader.name))
+    check_model_kind(check_text("model specification", spec), (*kinds, UniformReader.name))
     if spec == UniformReader.name:
         if settings or method != "auto":
             raise InputError(

@@ -16,7 +16,15 @@ from seasoned.llms.wire.text_scores import TextScorer
 from seasoned.protocols import LLM
 from seasoned.registry import Registry
 
-__all__ = ["LLMS", "LLM_SPECIFICATIONS", "SCORERS", "SCORER_SPECIFICATIONS", "check_kind", "open_llm", "open_scorer"]
+__all__ = [
+    "LLMS",
+    "LLM_SPECIFICATIONS",
+    "SCORERS",
+    "SCORER_SPECIFICATIONS",
+    "check_model_kind",
+    "open_llm",
+    "open_scorer",
+]
 
 
 class _Provider(NamedTuple):
@@ -82,7 +90,7 @@ def open_scorer(spec: str, **settings: Any) -> TextScorer:
     return scorer
 
 
-def check_kind(spec: str, kinds: Collection[str]) -> None:
+def check_model_kind(spec: str, kinds: Collection[str]) -> None:
     """Refuse a model specification of an unknown kind; a model's name alone, such as `gpt-4o-mini`, is one.
 
     Raises:
@@ -99,7 +107,7 @@ def check_kind(spec: str, kinds: Collection[str]) -> None:
 
 def _open(kinds: Registry, spec: str, settings: dict[str, Any]) -> Any:
     kind, _, model = check_text("model specification", spec).partition(":")
-    check_kind(spec, kinds.names())
+    check_model_kind(spec, kinds.names())
     constructor = kinds.load(kind)
     if not model and kind not in (*LLM_SPECIFICATIONS, *SCORER_SPECIFICATIONS):
         raise ConfigError(f"model specification {spec!r}", f"{kind} needs a model's name", f"Write {kind}:MODEL.")
