@@ -9,6 +9,7 @@ import pytest
 
 from seasoned.integrations import ReadEpisode, Refusal, read_episodes
 
+BEFORE = "goal:\nMake hello.txt.\nrecent:\nbash, pwd\n"
 TRAJECTORY = {
     "schema_version": "ATIF-v1.7",
     "session_id": "0193-run",
@@ -71,9 +72,9 @@ def test_trajectory_is_read_as_the_expected_episode():
     assert [(step.state, step.action, step.reward) for step in episode.steps] == [
         ("Make hello.txt.", 'bash({"duration":0.1,"keystrokes":"ls\\n"})', 0.0),
         ("Make hello.txt.", "pwd({})", 0.0),
-        ("tool bash:\ntool pwd:\n/root", "Done.", 0.5),
+        (f"{BEFORE}tool bash:\ntool pwd:\n/root", "Done.", 0.5),
     ]
-    assert episode.final_state == "hello.txt is there"
+    assert episode.final_state.endswith("recent:\nbash, pwd, respond\nobservation:\nhello.txt is there")
     assert (episode.id, episode.task, episode.model, episode.policy, episode.ending) == (
         "t-1",
         "Make hello.txt.",
@@ -125,7 +126,7 @@ def test_copied_context_is_not_a_step():
     steps = copy.deepcopy(TRAJECTORY["steps"])
     steps[2]["is_copied_context"] = True
     episode = one(changed(steps=steps)).episode
-    assert [(s.state, s.action) for s in episode.steps] == [("tool bash:\ntool pwd:\n/root", "Done.")]
+    assert [(s.state, s.action) for s in episode.steps] == [(f"{BEFORE}tool bash:\ntool pwd:\n/root", "Done.")]
     assert episode.task == "Make hello.txt."
 
 

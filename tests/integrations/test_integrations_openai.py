@@ -55,13 +55,14 @@ def says(*contents, **fields):
 def test_transcript_is_read_as_the_expected_episode():
     item = one(SHOP)
     episode = item.episode
-    results = 'tool get_order:\n{"status": "shipped"}\ntool get_time:\n10:00'
+    before = "goal:\nWhere is order 4417?\nrecent:\nget_order, get_time\n"
+    results = before + 'tool get_order:\n{"status": "shipped"}\ntool get_time:\n10:00'
     assert [(step.state, step.action, step.reward) for step in episode.steps] == [
         ("Where is order 4417?", 'get_order({"fields":["status"],"order":4417})', 0.0),
         ("Where is order 4417?", "get_time({})", 0.0),
         (results, "It was shipped.", 1.0),
     ]
-    assert episode.final_state == "Thanks!\n[image]"
+    assert episode.final_state.endswith("get_time, respond\nuser:\nThanks!\n[image]")
     assert (episode.id, episode.task, episode.model, episode.ending) == (
         "chat-17",
         "Where is order 4417?",
@@ -115,8 +116,8 @@ def test_other_formats_of_tool_calls_are_read():
     steps = one({"messages": messages}).episode.steps
     assert [(step.state, step.action) for step in steps] == [
         ("x", 'old({"a":1})'),
-        ("done", "sql(SELECT)"),
-        ("tool sql:", "I cannot."),
+        ("goal:\nx\nrecent:\nold\nfunction old:\ndone", "sql(SELECT)"),
+        ("goal:\nx\nrecent:\nold, sql\ntool sql:", "I cannot."),
     ]
 
 
@@ -213,7 +214,9 @@ def test_logged_call_has_one_turn():
     response = {"id": "chatcmpl-1", "model": "gpt-4o-2024", "created": 1700000000, "choices": [choice]}
     item = one({"request": request, "response": response, "reward": 0.5})
     episode = item.episode
-    assert [(s.state, s.action, s.reward) for s in episode.steps] == [("V", "B", 0.5)]
+    assert [(s.state, s.action, s.reward) for s in episode.steps] == [
+        ("goal:\nU\nrecent:\nrespond\nuser:\nV", "B", 0.5)
+    ]
     assert (episode.id, episode.model, episode.subject, episode.ending, episode.task) == (
         "chatcmpl-1",
         "gpt-4o-2024",

@@ -96,6 +96,7 @@ CALL = {
         {"type": "tool_call", "id": "c1", "name": "get_order", "arguments": {"order": 4417}},
     ],
 }
+SHIPPED = "goal:\nWhere is order 4417?\nrecent:\nget_order\ntool get_order:\nshipped"
 RESULT = {"role": "tool", "parts": [{"type": "tool_call_response", "id": "c1", "response": "shipped"}]}
 HELLO = [text("user", "Where is order 4417?")]
 ANSWER = {**text("assistant", "It was shipped."), "finish_reason": "stop"}
@@ -164,7 +165,7 @@ def test_conversation_is_read_as_the_expected_episode():
     episode = item.episode
     assert turns_of(item) == [
         ("Where is order 4417?", 'get_order({"order":4417})', 0.0),
-        ("shipped", "It was shipped.", 1.0),
+        (SHIPPED, "It was shipped.", 1.0),
     ]
     assert (episode.id, episode.task, episode.model, episode.policy, episode.ending, episode.final_state) == (
         "conv-1",
@@ -215,16 +216,18 @@ def test_conversation_spans_two_traces_and_tool_spans_without_its_id():
 
 
 def test_tool_results_are_messages_if_no_input_has_them():
-    assert one(chat(1, HELLO, [CALL]), tool(2)).episode.final_state == "shipped"
+    assert one(chat(1, HELLO, [CALL]), tool(2)).episode.final_state == SHIPPED
     item = one(chat(1, HELLO, [CALL]), tool(2), chat(3, [], [ANSWER]))
-    assert [step.state for step in item.episode.steps] == ["Where is order 4417?", "shipped"]
+    assert [step.state for step in item.episode.steps] == ["Where is order 4417?", SHIPPED]
 
 
 def test_tool_spans_alone_are_turns():
     root = agent(attributes={"gen_ai.input.messages": json.dumps(HELLO)})
     item = one(root, tool(1), tool(2, "lost"))
-    assert [step.state for step in item.episode.steps] == ["Where is order 4417?", "shipped"]
-    assert item.episode.final_state == "lost"
+    assert [step.state for step in item.episode.steps] == ["Where is order 4417?", SHIPPED]
+    assert item.episode.final_state == SHIPPED.replace("get_order\n", "get_order, get_order\n").replace(
+        "shipped", "lost"
+    )
     assert {step.action for step in item.episode.steps} == {'get_order({"order":4417})'}
 
 
@@ -297,10 +300,9 @@ OLD_CALLS = [{"id": "c1", "type": "function", "function": {"name": "get_order", 
 def test_message_events_are_read(first, second):
     operation = {"gen_ai.operation.name": "chat", "gen_ai.conversation.id": "conv-1"}
     spans = [span(1, operation, events=first), span(2, operation, events=second)]
-    assert turns_of(one(*spans)) == [
-        ("Where is order 4417?", 'get_order({"order":4417})', 0.0),
-        ("shipped", "It was shipped.", 0.0),
-    ]
+    first, (state, *answer) = turns_of(one(*spans))
+    assert (first, answer) == (("Where is order 4417?", 'get_order({"order":4417})', 0.0), ["It was shipped.", 0.0])
+    assert state.replace("tool:", "tool get_order:") == SHIPPED
 
 
 def log(number, name, attributes, body=None):

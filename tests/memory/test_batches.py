@@ -57,7 +57,7 @@ def test_a_conflict_late_in_a_batch_rolls_all_of_it_back(kind, request):
     episodes = made(1_200)
     url = ":memory:" if kind == "sqlite" else request.getfixturevalue("fresh_url")
     with Memory.open(url) as memory:
-        memory.add(Episode("t", [Step("kept", "do 0", 1.0)], id="e1150"))
+        memory.add(Episode("t", [Step("kept", "another", 1.0)], id="e1150"))
         before = memory.verify().hash
         with pytest.raises(EpisodeConflictError):
             memory.import_episodes(episodes)

@@ -64,8 +64,8 @@ def read_atif(document: Document) -> Iterator[ReadEpisode]:
         >>> trajectory = {"schema_version": "ATIF-v1.7", "session_id": "s1", "agent": {"name": "a", "version": "1"},
         ...               "steps": steps}
         >>> episode = next(read_atif(Document(1, trajectory))).episode
-        >>> episode.steps[0].action, episode.final_state
-        ('bash({"command":"ls"})', 'a.txt')
+        >>> episode.steps[0].action, episode.final_state.splitlines()[-2:]
+        ('bash({"command":"ls"})', ['tool bash:', 'a.txt'])
     """
     trajectory = record("a trajectory", document.value)
     version = trajectory.get("schema_version")

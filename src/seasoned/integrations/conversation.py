@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import hashlib
 import math
+import re
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from typing import Any, get_args
@@ -11,22 +12,18 @@ from typing import Any, get_args
 from seasoned.canonical_json import canonical_json
 from seasoned.errors import InputError
 from seasoned.integrations.json_shapes import CORRECT, describe_value
+from seasoned.states.transcript.transcript_text import MAX_GOAL_CHARS, N_RECENT_CALLS, InputMessage, Transcript
 from seasoned.types import Ending, Episode, Step
 
-__all__ = ["MAX_TASK_CHARS", "AgentTurn", "InputMessage", "content_id", "ending_of", "episode_of"]
+__all__ = ["MAX_TASK_CHARS", "AgentTurn", "InputMessage", "call_name", "content_id", "ending_of", "episode_of"]
 
 MAX_TASK_CHARS = 1000
 _CUT_OFF = {"length", "max_tokens"}
 _ABORTED = {"content_filter", "error"}
 _INSTRUCTIONS = {"system", "developer"}
-
-
-@dataclass(frozen=True, slots=True)
-class InputMessage:
-    """An incoming message: its speaker (`user`, `tool search`) and its text."""
-
-    speaker: str
-    text: str
+_CALL = re.compile(r"([^\W\d][\w.:/-]*)\(.*\)", re.DOTALL)
+_JSON_CALL = re.compile(r'\{"arguments":.*,"name":"([^"\\]+)"\}', re.DOTALL)
+_ANSWER = "respond"
 
 
 @dataclass(frozen=True, slots=True)
@@ -57,11 +54,12 @@ def episode_of(
 ) -> tuple[Episode, bool]:
     """Return the episode, and whether the conversation has a reward.
 
-    Each action of a recorded turn is a step. Its state contains the messages since the turn before: one message as it
-    is, several (or an empty one) each under a header line, `user:` or `tool search:`. Parallel calls share one state,
-    and so do turns without a message between them. Instructions (`system`, `developer`) are left out of a state, unless
-    there is no other message. A turn before the first message is no step; the next state contains it, as `assistant:`.
-    The last messages are the final state.
+    Each action of a recorded turn is a step. Its state is the text of a `seasoned.states.Transcript`: the goal (what
+    users said before), the names of the last three calls (`respond` for a text), and the messages since the turn
+    before, with what the agent said beside its calls. The first message alone is its own text. Parallel calls share one
+    state, and so do turns without a message between them. Instructions (`system`, `developer`) are left out of a state,
+    unless there is no other message. A turn before the first message is no step; the next state contains it, as
+    `assistant:`. The last messages are the final state.
 
     The task is `task`, else the first 1000 characters of the first user message, else of the first message. A turn's
     reward belongs to its last action. `rewards` has one reward for each recorded turn, or for each step. `reward` is
@@ -74,10 +72,12 @@ def episode_of(
     steps: list[Step] = []
     step_rewards: list[float | None] = []
     last_of_turn: list[int] = []
-    messages: list[InputMessage] = []
+    messages: list[InputMessage] = []  # since the last turn
     state: str | None = None
     first: InputMessage | None = None
     first_of_user: InputMessage | None = None
+    goal = ""
+    recent: list[str] = []
     for item in items:
         if isinstance(item, InputMessage):
             messages.append(item)
@@ -87,11 +87,15 @@ def episode_of(
             continue
         if not item.actions:
             continue
-        state = _state(messages) or state
+        state = _state(messages, recent, goal) or state
         if state is None:
             messages.extend(InputMessage("assistant", action) for action in item.actions)
             continue
-        messages.clear()
+        if len(goal) < MAX_GOAL_CHARS:
+            said = [goal, *(each.text.strip() for each in messages if each.speaker == "user")]
+            goal = "\n".join(text for text in said if text)[:MAX_GOAL_CHARS]
+        recent = [*recent, *map(call_name, item.actions)][-N_RECENT_CALLS:]
+        messages = [InputMessage("assistant", item.text)] if item.text.strip() else []
         if item.recorded:
             steps.extend(Step(state, action) for action in item.actions)
             step_rewards.extend([None] * (len(item.actions) - 1) + [item.reward])
@@ -107,18 +111,31 @@ def episode_of(
     if task is None:
         raise InputError("no task and no message", "an episode needs a task", "Name it in a field `task`.")
     rewarded = [Step(step.state, step.action, value or 0.0) for step, value in zip(steps, step_rewards, strict=True)]
-    episode = Episode(task, rewarded, id, _state(messages), ending, model=model, policy=policy, subject=subject)
+    episode = Episode(
+        task, rewarded, id, _state(messages, recent, goal), ending, model=model, policy=policy, subject=subject
+    )
     _refuse_nul(episode)
     return episode, any(value is not None for value in step_rewards)
 
 
-def _state(messages: Sequence[InputMessage]) -> str | None:
-    shown = [message for message in messages if message.speaker not in _INSTRUCTIONS] or list(messages)
-    if not shown:
+def call_name(action: str) -> str:
+    """Return the name of the tool that an action calls; `respond` for a text.
+
+    Example:
+        >>> call_name('search({"q":"tea"})'), call_name("I found two flights (both late).")
+        ('search', 'respond')
+    """
+    text = action.strip()
+    match = _CALL.fullmatch(text) or _JSON_CALL.fullmatch(text)
+    return match[1] if match else _ANSWER
+
+
+def _state(messages: Sequence[InputMessage], recent: Sequence[str], goal: str) -> str | None:
+    """Return the state after these messages; None if there is none, or only what the agent said itself."""
+    incoming = [message for message in messages if message.speaker not in _INSTRUCTIONS] or list(messages)
+    if not incoming or (recent and all(message.speaker == "assistant" for message in incoming)):
         return None
-    if len(shown) == 1 and shown[0].text.strip():
-        return shown[0].text
-    return "\n".join(f"{each.speaker}:\n{each.text}" if each.text.strip() else f"{each.speaker}:" for each in shown)
+    return Transcript(incoming, recent, goal).text
 
 
 def _assign(rewards: Sequence[float | None], given: list[float | None], turns: list[int]) -> list[float | None]:

@@ -9,6 +9,8 @@ from seasoned.states.redaction import REDACTION_RULES, Redactor, redact_episode
 from seasoned.states.subwords import SubwordEncoder
 from seasoned.states.templates import Template, TemplateEncoder
 from seasoned.states.tokens import TokenEncoder
+from seasoned.states.transcript.transcript_encoder import TranscriptEncoder
+from seasoned.states.transcript.transcript_text import InputMessage, Transcript, parse_transcript
 from seasoned.states.urls import UrlRules, normalize_url
 
 __all__ = [
@@ -22,6 +24,7 @@ __all__ = [
     "Buckets",
     "Field",
     "FieldValue",
+    "InputMessage",
     "Mask",
     "Nouns",
     "PatternMatch",
@@ -31,10 +34,13 @@ __all__ = [
     "Template",
     "TemplateEncoder",
     "TokenEncoder",
+    "Transcript",
+    "TranscriptEncoder",
     "UrlRules",
     "apply_masks",
     "encoder_from_identity",
     "normalize_url",
+    "parse_transcript",
     "redact_episode",
     "split_recent",
     "with_recent_actions",

@@ -13,6 +13,7 @@ from seasoned.states.masks import Mask
 from seasoned.states.subwords import SubwordEncoder
 from seasoned.states.templates import TemplateEncoder
 from seasoned.states.tokens import TokenEncoder
+from seasoned.states.transcript.transcript_encoder import TranscriptEncoder
 from seasoned.states.urls import UrlRules
 
 __all__ = ["encoder_from_identity"]
@@ -48,12 +49,14 @@ def _split(identity: str) -> tuple[str, dict[str, Any]]:
     return kind, json.loads(settings) if settings else {}
 
 
-def _encoder(identity: str) -> TokenEncoder | SubwordEncoder | TemplateEncoder | None:
+def _encoder(identity: str) -> TokenEncoder | SubwordEncoder | TemplateEncoder | TranscriptEncoder | None:
     kind, settings = _split(identity)
     if kind == "tokens/v1":
         return _tokens(settings)
     if kind == "subwords/v1":
         return SubwordEncoder(n=settings.get("n", 4), masks=_masks(settings))
+    if kind == "transcript/v1":
+        return TranscriptEncoder()
     if kind == "template/v1":
         tokens = _split(settings["tokens"])[1]
         fields = {name: _field(text) for name, text in settings["fields"].items()}

@@ -9,6 +9,7 @@ from seasoned.states.encoder_identity import encoder_from_identity
 from seasoned.states.masks import ALL_MASKS
 from seasoned.states.subwords import SubwordEncoder
 from seasoned.states.tokens import TokenEncoder
+from seasoned.states.transcript.transcript_encoder import TranscriptEncoder
 
 __all__ = ["ENCODERS", "named_encoder"]
 
@@ -16,6 +17,7 @@ ENCODERS: dict[str, StateEncoder] = {
     "words": TokenEncoder(),
     "masked": TokenEncoder(masks=ALL_MASKS),
     "subwords": SubwordEncoder(),
+    "transcript": TranscriptEncoder(),
 }
 
 

@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Sequence
 
 from seasoned.checks import check_instance
+from seasoned.errors import EpisodeConflictError
 from seasoned.memory.session import Session
 from seasoned.memory.transfer import jsonl as json_lines
 from seasoned.memory.transfer.importer import SingleUse, import_records
@@ -54,6 +55,9 @@ class Transfer:
     def import_episodes(self, episodes: Iterable[tuple[Episode, float | None]], *, dry_run: bool = False) -> int:
         """Store episodes, each with the time at which it was stored elsewhere (None for now); all or none.
 
+        An episode that differs from the stored one with its id in nothing but the texts of its states is left as it is
+        stored: an earlier version of an importer wrote other texts for the same run.
+
         Returns:
             How many were not stored already; a dry run takes everything back.
 
@@ -62,6 +66,25 @@ class Transfer:
         """
         redacted = self._session.redaction.episode
         timed = [TimedEpisode(redacted(episode), created_at) for episode, created_at in episodes]
+        try:
+            return self._add(timed, dry_run=dry_run)
+        except EpisodeConflictError:
+            new = [one for one in timed if not self._is_stored_run(one.episode)]
+            if len(new) == len(timed):
+                raise
+            return self._add(new, dry_run=dry_run)
+
+    def _add(self, timed: Sequence[TimedEpisode], *, dry_run: bool) -> int:
         counts: list[int] = []
         self._session.write(lambda: counts.append(self._session.writer.add(timed)), dry_run=dry_run)
         return max(counts)  # an earlier attempt may have been committed, and its result lost
+
+    def _is_stored_run(self, episode: Episode) -> bool:
+        """Return whether an episode with this id and the same task, ending, actions and rewards is stored."""
+        reader = self._session.reader
+        stored = self._session.read(lambda: [one for *_, one in reader.episodes(id_=episode.id)])
+        return [_without_states(one) for one in stored] == [_without_states(episode)]
+
+
+def _without_states(episode: Episode) -> tuple[object, ...]:
+    return episode.task, episode.ending, [(step.action, step.reward) for step in episode.steps]

@@ -1,0 +1,1 @@
+"""Conversations: the text of a state, its parser, and its encoder."""

@@ -1,0 +1,114 @@
+"""Encoder of conversations: recent calls, who spoke, the keys and word values of JSON, words; the goal apart."""
+
+from __future__ import annotations
+
+import json
+import re
+from collections.abc import Iterable, Iterator
+from dataclasses import dataclass, field
+from itertools import islice
+
+from seasoned.states.masks import HASHES, TIMESTAMPS, TOKENS, UUIDS, apply_masks
+from seasoned.states.tokens import check_state
+from seasoned.states.transcript.goals import goal_feature
+from seasoned.states.transcript.transcript_text import Transcript, parse_transcript
+
+__all__ = ["TranscriptEncoder"]
+
+_MASKS = (UUIDS, TOKENS, HASHES, TIMESTAMPS)  # a word with a digit is left out whole, so no number is cut off it
+_WORD = re.compile(r"[^\W_](?:[\w'-]*\w)?")
+_DIGIT = re.compile(r"\d")
+_MAX_VALUES = 2000  # of one JSON text
+_ENUM_WORDS = 3
+
+
+@dataclass(frozen=True, slots=True)
+class TranscriptEncoder:
+    """The features of a conversation's state (`Transcript`).
+
+    | part | features |
+    |---|---|
+    | the last calls | `call:NAME`, `before:NAME`, `earlier:NAME` |
+    | the last speaker | `from:user`, `from:tool` |
+    | JSON in a message | `KEY=`; `KEY=VALUE` for words, booleans, null, 0 and empty lists; words of long values |
+    | any other text | its words, lower-cased |
+    | the goal | one feature of all its words (`seasoned.states.transcript.goals`), compared apart from the others |
+
+    Times, amounts, ids and other words with a digit are left out, rare words are not. What the agent said beside its
+    calls is not encoded. A text that is no transcript has the features of one message without a speaker.
+
+    Example:
+        >>> from seasoned.states.transcript.transcript_text import InputMessage, Transcript
+        >>> message = InputMessage("tool find", '{"status": "ok", "order": {"id": "W77", "total": 12}}')
+        >>> features = TranscriptEncoder().features(Transcript([message], ["find"]).text)
+        >>> sorted(features)
+        ['call:find', 'from:tool', 'id=', 'order=', 'status=', 'status=ok', 'total=']
+    """
+
+    identity: str = field(default="transcript/v1", init=False, repr=False, compare=False)
+
+    def features(self, state: str) -> frozenset[str]:
+        """Return the features of a state; empty if it holds no word.
+
+        Raises:
+            InputError: the state is not a str, is too long, or cannot be written as UTF-8.
+        """
+        check_state(state)
+        transcript = parse_transcript(state)
+        if transcript is None:
+            return frozenset(_of_text(state))
+        features = set(_of_calls(transcript))
+        for message in transcript.messages:
+            if not message.speaker.startswith("assistant"):
+                features.update(_of_text(message.text))
+        if goal := goal_feature(_words(transcript.goal)):
+            features.add(goal)
+        return frozenset(features)
+
+
+def _of_calls(transcript: Transcript) -> Iterator[str]:
+    for label, name in zip(("call", "before", "earlier"), reversed(transcript.recent), strict=False):
+        yield f"{label}:{name}"
+    yield f"from:{transcript.messages[-1].speaker.split()[0]}"
+
+
+def _of_text(text: str) -> Iterable[str]:
+    stripped = text.strip()
+    if stripped[:1] in ("{", "["):
+        try:
+            return set(islice(_of_json(json.loads(stripped)), _MAX_VALUES))
+        except (ValueError, RecursionError):
+            pass
+    return _words(text)
+
+
+def _of_json(value: object) -> Iterator[str]:
+    """Yield the features of a JSON value, from the outside in."""
+    pending: list[tuple[str, object]] = [("", value)]
+    for key, one in pending:  # grows while it is read
+        if isinstance(one, dict):
+            if not one:
+                yield f"{key}={{}}"
+            for name, inner in one.items():
+                label = " ".join(_words(name)) or "<*>"
+                yield f"{label.replace(' ', '_')}="
+                pending.append((label.replace(" ", "_"), inner))
+        elif isinstance(one, list):
+            if not one:
+                yield f"{key}=[]"
+            pending.extend((key, inner) for inner in one)
+        elif one is None or isinstance(one, bool):
+            yield f"{key}={json.dumps(one)}"
+        elif one == 0:
+            yield f"{key}=0"
+        elif isinstance(one, str):
+            words = list(_words(one))
+            if 0 < len(words) <= _ENUM_WORDS:
+                yield f"{key}={'_'.join(words)}"
+            else:
+                yield from words
+
+
+def _words(text: str) -> list[str]:
+    """Return the words of a text, without ids, times and amounts."""
+    return [word for word in _WORD.findall(apply_masks(text, _MASKS).lower()) if not _DIGIT.search(word)]

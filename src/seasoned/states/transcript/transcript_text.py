@@ -1,0 +1,127 @@
+"""States of conversations: one readable text of the goal, the recent calls and the last messages, and its parser."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+from seasoned.checks import check_items, check_texts
+from seasoned.errors import InputError, excerpt
+
+__all__ = ["MAX_GOAL_CHARS", "N_RECENT_CALLS", "InputMessage", "Transcript", "parse_transcript"]
+
+MAX_GOAL_CHARS = 1000
+N_RECENT_CALLS = 3
+_SPEAKER = r"(?:user|assistant|tool|function|observation|system|developer)(?: [^\n]*[^\s:])?"
+_IS_SPEAKER = re.compile(_SPEAKER)
+_HEADER = re.compile(rf"(?:goal|recent|{_SPEAKER}):")
+# A line of a message that looks like a header gets a blank before it, and so does one that begins with such a blank.
+_ESCAPE = re.compile(rf"^(?= *(?:goal|recent|{_SPEAKER}):$)", re.MULTILINE)
+_UNESCAPE = re.compile(rf"^ (?= *(?:goal|recent|{_SPEAKER}):$)", re.MULTILINE)
+
+
+@dataclass(frozen=True, slots=True)
+class InputMessage:
+    """An incoming message: its speaker (`user`, `tool search`) and its text."""
+
+    speaker: str
+    text: str
+
+
+@dataclass(frozen=True, slots=True)
+class Transcript:
+    r"""The moment of a conversation at which an agent acts.
+
+    Its text has sections under header lines: `goal:`, `recent:` with one line of calls, then one for each message. One
+    message without a goal and calls, as at the beginning, is its own text.
+
+    Args:
+        messages: those since the last action, at least one. Their speakers are `user`, `assistant`, `observation`,
+            `system`, `developer`, and `tool` or `function`, each alone or before a name (`tool search`); any other
+            speaker becomes `observation NAME`.
+        recent: names of the agent's calls, oldest first; the last three are kept.
+        goal: what the user wants, cut after 1000 characters; blank if it is unknown.
+
+    Raises:
+        InputError: there is no message, or a value is of another type.
+
+    Example:
+        >>> moment = Transcript([InputMessage("tool find", '{"total": 0}')], ["find"], "I need a flight.")
+        >>> print(moment.text)
+        goal:
+        I need a flight.
+        recent:
+        find
+        tool find:
+        {"total": 0}
+        >>> parse_transcript(moment.text) == moment
+        True
+    """
+
+    messages: Sequence[InputMessage]
+    recent: Sequence[str] = ()
+    goal: str = ""
+
+    def __post_init__(self) -> None:
+        messages = check_items("messages", self.messages, InputMessage, next_step="Pass [InputMessage(...)].")
+        if not messages:
+            raise InputError("no message", "a transcript needs at least one message", "Pass the last one.")
+        if not isinstance(self.goal, str):
+            raise InputError(f"goal = {excerpt(self.goal)}", "a goal must be a text", 'Pass "" if it is unknown.')
+        recent = check_texts("recent", self.recent)[-N_RECENT_CALLS:]
+        object.__setattr__(self, "messages", tuple(InputMessage(_speaker(one.speaker), one.text) for one in messages))
+        object.__setattr__(self, "recent", tuple("_".join(name.replace(",", " ").split()) or "_" for name in recent))
+        object.__setattr__(self, "goal", self.goal.strip()[:MAX_GOAL_CHARS].rstrip())
+
+    @property
+    def text(self) -> str:
+        """The text of the state."""
+        first = self.messages[0].text
+        if len(self.messages) == 1 and not self.goal and not self.recent and first.strip() and not _begins(first):
+            return first
+        sections = [("goal", self.goal), ("recent", ", ".join(self.recent))]
+        sections = [section for section in sections if section[1]]
+        sections += [(one.speaker, one.text) for one in self.messages]
+        return "\n".join(f"{header}:\n{_ESCAPE.sub(' ', text)}" if text else f"{header}:" for header, text in sections)
+
+
+def _begins(text: str) -> bool:
+    """Return whether the first line of a text is a header."""
+    return _HEADER.fullmatch(text.partition("\n")[0]) is not None
+
+
+def _speaker(name: str) -> str:
+    name = " ".join(name.split()).rstrip(" :")
+    return name if _IS_SPEAKER.fullmatch(name) else f"observation {name}".rstrip()
+
+
+def parse_transcript(text: str) -> Transcript | None:
+    r"""Return the transcript with this text; None if its first line is no header.
+
+    A text of one message alone is none; several messages under headers are one without a goal and calls.
+
+    Example:
+        >>> parse_transcript("user:\nHi\ntool find:\n{}").messages[1]
+        InputMessage(speaker='tool find', text='{}')
+        >>> parse_transcript("page:cart total:12") is None
+        True
+    """
+    if not _begins(text):
+        return None
+    sections: list[tuple[str, list[str]]] = []
+    n_fields = 0  # `goal` and `recent` come before the messages, each once
+    for line in text.split("\n"):
+        is_field = line in ("goal:", "recent:")
+        if _HEADER.fullmatch(line) and (not is_field or (n_fields == len(sections) and (line, []) not in sections)):
+            n_fields += is_field
+            sections.append((line[:-1], []))
+        else:
+            sections[-1][1].append(line)
+    texts = [(header, _UNESCAPE.sub("", "\n".join(lines))) for header, lines in sections]
+    fields = dict(texts[:n_fields])
+    messages = [InputMessage(header, own) for header, own in texts[n_fields:]]
+    if not messages:
+        return None
+    recent = [name for name in fields.get("recent", "").split(", ") if name.strip()]
+    return Transcript(messages, recent, fields.get("goal", ""))
