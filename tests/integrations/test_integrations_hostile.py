@@ -9,9 +9,10 @@ import tracemalloc
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from trace_samples import DOCUMENTS
 
 from seasoned.errors import InputError
-from seasoned.integrations import FORMATS, FileLine, ReadEpisode, Refusal, bounded_lines, read_episodes
+from seasoned.integrations import FileLine, ReadEpisode, Refusal, bounded_lines, read_episodes
 from seasoned.integrations.json_input import documents, parse_strict_json
 
 PROPERTY = settings(max_examples=150, deadline=None, derandomize=True)
@@ -249,8 +250,8 @@ def test_strict_json_accepts_json_only(text):
 # ------------------------------------------------------------------------------- anything at all
 
 
-def mutated(document):
-    """Return the document with an arbitrary value at an arbitrary position."""
+def paths_of(document):
+    """Return the path of every value in a document."""
     paths = []
 
     def visit(value, path):
@@ -263,165 +264,59 @@ def mutated(document):
                 visit(inner, (*path, index))
 
     visit(document, ())
-
-    def put(value, path, new):
-        if not path:
-            return new
-        copied = dict(value) if isinstance(value, dict) else list(value)
-        copied[path[0]] = put(value[path[0]], path[1:], new)
-        return copied
-
-    return st.builds(lambda path, new: put(document, path, new), st.sampled_from(paths), values)
+    return paths
 
 
-RICH = {
-    "openai": [
-        {
-            **CHAT,
-            "reward": 1,
-            "rewards": [1],
-            "task": "t",
-            "created": 1,
-            "model": "m",
-            "metadata": {"task": "t"},
-            "error": None,
-            "finish_reason": "stop",
-            "ending": "terminated",
-        },
-        {
-            "messages": [
-                CHAT["messages"][0],
-                {
-                    "role": "assistant",
-                    "content": [{"type": "text", "text": "x"}],
-                    "function_call": {"name": "f"},
-                    "tool_calls": [{"id": "c", "type": "function", "function": {"name": "f", "arguments": "{}"}}],
-                },
-                {"role": "tool", "tool_call_id": "c", "content": "x"},
-            ]
-        },
-        {
-            "request": {"messages": CHAT["messages"], "model": "m"},
-            "response": {"id": "r", "choices": [{"message": CHAT["messages"][1], "finish_reason": "stop"}]},
-        },
-    ],
-    "atif": [
-        {
-            **ATIF,
-            "trajectory_id": "t",
-            "extra": {"reward": 1, "task": "t"},
-            "final_metrics": {"extra": {"reward": 1}},
-            "steps": [
-                *ATIF["steps"],
-                {
-                    "source": "agent",
-                    "message": [{"type": "text", "text": "x"}],
-                    "timestamp": "2025-01-01",
-                    "tool_calls": [{"tool_call_id": "c", "function_name": "f", "arguments": {"a": 1}}],
-                    "observation": {"results": [{"source_call_id": "c", "content": "x"}]},
-                },
-            ],
-            "subagent_trajectories": [ATIF],
-        }
-    ],
-    "otel": [
-        OTEL,
-        {
-            **OTEL,
-            "status": {"code": 1},
-            "parent_id": "2",
-            "end_time": "2025-01-01T00:00:00Z",
-            "attributes": {
-                "gen_ai.conversation.id": "c",
-                "gen_ai.tool.name": "f",
-                "gen_ai.tool.call.arguments": "{}",
-                "gen_ai.tool.call.result": [{"type": "text"}],
-            },
-            "events": [
-                {"name": "gen_ai.evaluation.result", "time": 1, "attributes": {"gen_ai.evaluation.score.value": 1}}
-            ],
-        },
-        {
-            **OTEL,
-            "attributes": {"gen_ai.request.model": "m", "gen_ai.agent.name": "a"},
-            "events": [
-                {"name": "gen_ai.user.message", "attributes": {"content": "x"}},
-                {"name": "gen_ai.choice", "attributes": {"message": {"content": "x", "tool_calls": []}}},
-            ],
-        },
-        {
-            "resourceSpans": [
-                {
-                    "scopeSpans": [
-                        {
-                            "spans": [
-                                {
-                                    "traceId": "a",
-                                    "spanId": "b",
-                                    "startTimeUnixNano": "1",
-                                    "attributes": [
-                                        {
-                                            "key": "gen_ai.input.messages",
-                                            "value": {
-                                                "arrayValue": {
-                                                    "values": [
-                                                        {
-                                                            "kvlistValue": {
-                                                                "values": [
-                                                                    {"key": "role", "value": {"stringValue": "user"}}
-                                                                ]
-                                                            }
-                                                        }
-                                                    ]
-                                                }
-                                            },
-                                        }
-                                    ],
-                                }
-                            ]
-                        }
-                    ]
-                }
-            ]
-        },
-        {
-            "resourceLogs": [
-                {
-                    "scopeLogs": [
-                        {
-                            "logRecords": [
-                                {
-                                    "traceId": "a",
-                                    "spanId": "b",
-                                    "timeUnixNano": "1",
-                                    "eventName": "gen_ai.choice",
-                                    "attributes": [],
-                                    "body": {
-                                        "kvlistValue": {"values": [{"key": "message", "value": {"stringValue": "x"}}]}
-                                    },
-                                }
-                            ]
-                        }
-                    ]
-                }
-            ]
-        },
-    ],
-}
+def with_value(document, path, new):
+    """Return the document with another value at a path."""
+    if not path:
+        return new
+    copied = dict(document) if isinstance(document, dict) else list(document)
+    copied[path[0]] = with_value(document[path[0]], path[1:], new)
+    return copied
 
 
-@pytest.mark.parametrize("name", sorted(RICH))
-def test_file_content_never_raises(name, share):
-    @settings(max_examples=share(600), deadline=None, derandomize=True)
-    @given(st.sampled_from(RICH[name]).flatmap(mutated), st.sampled_from(RICH[name]).flatmap(mutated))
-    def check(one, other):
-        lines = [json.dumps(one).encode(), json.dumps(other).encode()]
+def mutated(document):
+    """Return the document with an arbitrary value at an arbitrary position."""
+    paths = st.sampled_from(paths_of(document))
+    return st.builds(lambda path, new: with_value(document, path, new), paths, values)
+
+
+EVERY = [(name, document) for name, documents in sorted(DOCUMENTS.items()) for document in documents]
+
+
+def test_content_of_a_file_never_raises(share):
+    """Samples of all formats, cut off, repeated, mixed and with other values in them: each is read, or refused."""
+
+    @settings(max_examples=share(300), deadline=None, derandomize=True)
+    @given(
+        st.lists(
+            st.sampled_from(EVERY).flatmap(lambda each: st.tuples(st.just(each[0]), mutated(each[1]))), max_size=3
+        ),
+        st.booleans(),
+        st.integers(0, 3000),
+    )
+    def check(documents, forced, cut):
+        lines = [line(document) for _, document in documents]
+        lines += [line(EVERY[cut % len(EVERY)][1])[:cut], line(ATIF)]
+        name = documents[0][0] if forced and documents else "auto"
         items = list(read_episodes(name, lines))
         assert items == list(read_episodes(name, lines))
-        for read in items:
-            assert isinstance(read, ReadEpisode) or (isinstance(read, Refusal) and read.reason)
+        assert all(isinstance(read, ReadEpisode) or (isinstance(read, Refusal) and read.reason) for read in items)
+        assert all(1 <= read.line <= len(lines) for read in items)
+        if name in ("auto", "atif"):
+            assert any(isinstance(read, ReadEpisode) and read.line == len(lines) for read in items)
 
     check()
+
+
+@pytest.mark.parametrize("name", sorted(DOCUMENTS))
+def test_value_of_another_type_anywhere_is_read_or_refused(name):
+    for document in DOCUMENTS[name]:
+        for path in paths_of(document):
+            for value in (None, [], 7, [[[]]], {"a": {"b": {}}}, [{}], "{'a':" * 200):
+                for read in read_episodes(name, [line(with_value(document, path, value))]):
+                    assert isinstance(read, ReadEpisode | Refusal)
 
 
 @pytest.mark.parametrize("name", sorted(GOOD))
@@ -433,7 +328,3 @@ def test_arbitrary_bytes_never_raise(name):
             assert isinstance(read, Refusal)
 
     check()
-
-
-def test_every_format_is_tested_here():
-    assert set(FORMATS.names()) == set(GOOD) == set(RICH)

@@ -1,35 +1,47 @@
-"""Registry of foreign formats, and the reader of all of them."""
+"""Registry of foreign formats, their recognition, and the reader of all of them."""
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Iterable, Iterator
+from dataclasses import replace
 
-from seasoned.errors import InputError
-from seasoned.integrations.atif import read_atif, trajectories
-from seasoned.integrations.json_input import (
-    MAX_LINE_BYTES,
-    Document,
-    FileLine,
-    ReadEpisode,
-    ReadResult,
-    Refusal,
-    documents,
-    reason,
-)
-from seasoned.integrations.openai_chat import read_chat
+from seasoned.errors import InputError, excerpt
+from seasoned.integrations.chat.messages import is_messages
+from seasoned.integrations.chat.response_items import is_item
+from seasoned.integrations.field_rules import FieldRules
+from seasoned.integrations.harnesses.openhands_events import is_event
+from seasoned.integrations.json_input import MAX_LINE_BYTES, Document, FileLine, ReadResult, Refusal, documents
+from seasoned.integrations.readers import Format, TraceReader
 from seasoned.registry import Registry
 
-__all__ = ["FORMATS", "read_atif_documents", "read_chat_documents", "read_episodes"]
+__all__ = ["AUTO", "FORMATS", "format_titles", "read_episodes", "recognised_format"]
 
+AUTO = "auto"
+"""Name for the recognition of each document's format."""
+
+_ROOM = "seasoned.integrations"
 FORMATS = Registry(
     "format",
     {
-        "atif": "seasoned.integrations.formats:read_atif_documents",
-        "openai": "seasoned.integrations.formats:read_chat_documents",
-        "otel": "seasoned.integrations.otel:read_otel",
+        "anthropic": f"{_ROOM}.chat.anthropic_messages:ANTHROPIC_MESSAGES",
+        "atif": f"{_ROOM}.harnesses.atif:ATIF",
+        "claude-code": f"{_ROOM}.chat.claude_sessions:CLAUDE_SESSIONS",
+        "codex": f"{_ROOM}.chat.codex_sessions:CODEX_SESSIONS",
+        "inspect": f"{_ROOM}.harnesses.inspect_logs:INSPECT_LOGS",
+        "langfuse": f"{_ROOM}.spans.langfuse:LANGFUSE",
+        "openai": f"{_ROOM}.chat.chat_transcripts:CHAT_TRANSCRIPTS",
+        "openhands": f"{_ROOM}.harnesses.openhands:OPENHANDS",
+        "otel": f"{_ROOM}.spans.otel:OTEL",
+        "responses": f"{_ROOM}.chat.response_items:RESPONSES",
+        "swe-agent": f"{_ROOM}.harnesses.swe_agent:SWE_AGENT",
+        "tau-bench": f"{_ROOM}.harnesses.tau_bench:TAU_BENCH",
+        "tau2": f"{_ROOM}.harnesses.tau_bench:TAU2",
     },
 )
-"""Foreign formats by name; each is a function from JSON values to episodes and refusals."""
+"""Foreign formats by name; each is a `readers.Format`."""
+
+_WITH_EVALUATIONS = {AUTO, "otel", "langfuse", "inspect"}
+_WITH_MESSAGES = {AUTO, "openai"}
 
 
 def read_episodes(
@@ -37,6 +49,9 @@ def read_episodes(
     lines: Iterable[bytes | FileLine | Refusal],
     *,
     evaluation: str | None = None,
+    messages: str | None = None,
+    reward: str | None = None,
+    task: str | None = None,
     max_document_bytes: int = MAX_LINE_BYTES,
 ) -> Iterator[ReadResult]:
     """Yield the episodes of a foreign file, and a refusal with line and reason for each value that is no episode.
@@ -45,9 +60,11 @@ def read_episodes(
     gives the same episode ids. A value may be on one line, or on several.
 
     Args:
-        format: `atif`, `openai` or `otel`.
+        format: a name of `FORMATS`; `auto` recognises the format of each document.
         lines: the file's lines as bytes; `bounded_lines(file)` limits their length in memory.
-        evaluation: for `otel` only, the evaluation whose score is the reward, if there are several.
+        evaluation: for `otel`, `langfuse` and `inspect`, the score that is the reward, if there are several.
+        messages: for `openai`, the path of the list of messages, `run.traj`; documents are chat completions then.
+        reward, task: where to find them, see `field_rules.FieldRules`.
         max_document_bytes: limit of a JSON value.
 
     Raises:
@@ -56,39 +73,83 @@ def read_episodes(
 
     Example:
         >>> chat = b'{"messages": [{"role": "user", "content": "Hi"}, {"role": "assistant", "content": "Hello"}]}'
-        >>> for read in read_episodes("openai", [chat, b"{"]):
-        ...     print(read if isinstance(read, Refusal) else read.episode.steps[0].action)
-        Hello
+        >>> for read in read_episodes("auto", [chat, b"{"]):
+        ...     print(read if isinstance(read, Refusal) else (read.format, read.episode.steps[0].action))
+        ('openai', 'Hello')
         line 2: not JSON: Expecting property name enclosed in double quotes at character 1
     """
-    read = FORMATS.load(format)
-    values = documents(lines, max_document_bytes)
-    if evaluation is None:
-        return read(values)  # type: ignore[no-any-return]
-    if format != "otel":
+    if format != AUTO:
+        FORMATS.load(format)
+    if evaluation is not None and format not in _WITH_EVALUATIONS:
         raise InputError(f"evaluation = {evaluation!r}", f"{format!r} has no evaluations", "Leave it out.")
-    return read(values, evaluation=evaluation)  # type: ignore[no-any-return]
+    if messages is not None and format not in _WITH_MESSAGES:
+        raise InputError(f"messages = {messages!r}", f"{format!r} has its own messages", "Leave it out.")
+    rules = FieldRules(messages, reward, task, evaluation)
+    forced = "openai" if format == AUTO and messages is not None else None if format == AUTO else format
+    values = documents(lines, max_document_bytes, keep=_is_one_document)
+    return _read(values, forced, rules)
 
 
-def read_atif_documents(values: Iterable[Document | Refusal]) -> Iterator[ReadResult]:
-    """Yield the episodes of ATIF documents, including those of embedded sub-agents; see `atif.read_atif`."""
-    split = (each for value in values for each in ([value] if isinstance(value, Refusal) else trajectories(value)))
-    return _each(read_atif, split)
+def recognised_format(value: object) -> str | None:
+    """Return the name of the format that a JSON value has, None if it has none.
+
+    Example:
+        >>> recognised_format({"traj": [], "task_id": 3, "reward": 1.0}), recognised_format({"a": 1})
+        ('tau-bench', None)
+    """
+    known = [(name, _format(name)) for name in FORMATS.names()]
+    for general in (False, True):
+        for name, format_ in known:
+            if format_.general is general and format_.recognises(value):
+                return name
+    return None
 
 
-def read_chat_documents(values: Iterable[Document | Refusal]) -> Iterator[ReadResult]:
-    """Yield the episodes of chat-completion transcripts; see `openai_chat.read_chat`."""
-    return _each(read_chat, values)
+def format_titles() -> dict[str, str]:
+    """Return what each format is called, by name."""
+    return {name: _format(name).title for name in FORMATS.names()}
 
 
-def _each(
-    read: Callable[[Document], Iterator[ReadEpisode]], values: Iterable[Document | Refusal]
-) -> Iterator[ReadResult]:
+def _format(name: str) -> Format:
+    format_: Format = FORMATS.load(name)
+    return format_
+
+
+def _is_one_document(items: list[object]) -> bool:
+    """Return whether a list is one conversation: a list of messages, items or events."""
+    first = items[0] if items else None
+    if isinstance(first, list) and len(first) == 2:  # pairs of an event and its result
+        first = first[0]
+        return is_event(first)
+    return is_messages(items) or is_event(first) or any(is_item(item) for item in items[:50])
+
+
+def _read(values: Iterable[Document | Refusal], forced: str | None, rules: FieldRules) -> Iterator[ReadResult]:
+    readers: dict[str, TraceReader] = {}
     for value in values:
         if isinstance(value, Refusal):
             yield value
             continue
-        try:
-            yield from read(value)
-        except (ValueError, OverflowError, RecursionError) as error:
-            yield Refusal(value.line, reason(error))
+        name = forced or recognised_format(value.value)
+        if name is None:
+            yield Refusal(value.line, f"no known format: {_described(value.value)}")
+            continue
+        if name not in readers:
+            readers[name] = _format(name).reader(rules)
+        yield from _named(readers[name].add(value), name, forced)
+    for name, reader in readers.items():
+        yield from _named(reader.close(), name, forced)
+
+
+def _named(results: Iterator[ReadResult], name: str, forced: str | None) -> Iterator[ReadResult]:
+    for result in results:
+        if forced is not None and isinstance(result, Refusal):
+            yield result
+        else:
+            yield replace(result, format=name)
+
+
+def _described(value: object) -> str:
+    if isinstance(value, dict):
+        return f"an object with {excerpt(sorted(value), 100)}. If it has messages, name their path: --messages PATH."
+    return f"{excerpt(value, 60)}. A document is a JSON object."

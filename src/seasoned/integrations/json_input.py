@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import json
 import re
-from collections.abc import Iterable, Iterator
-from dataclasses import dataclass
+from collections.abc import Callable, Iterable, Iterator, Mapping
+from dataclasses import dataclass, field
 from typing import BinaryIO, NamedTuple
 
 from seasoned.checks import check_json_size, check_whole
@@ -42,7 +42,7 @@ class FileLine(NamedTuple):
 
 @dataclass(frozen=True, slots=True)
 class Refusal:
-    """A refused value, with the reason and the number of its first line, from 1.
+    """A refused value, with the reason, the number of its first line, from 1, and its format, if it was recognised.
 
     Example:
         >>> str(Refusal(3, "not JSON"))
@@ -51,9 +51,10 @@ class Refusal:
 
     line: int
     reason: str
+    format: str = ""
 
     def __str__(self) -> str:
-        return f"line {self.line}: {self.reason}"
+        return f"line {self.line}: {self.format + ': ' if self.format else ''}{self.reason}"
 
 
 @dataclass(frozen=True, slots=True)
@@ -65,12 +66,16 @@ class ReadEpisode:
         line: number of its first line, from 1.
         created_at: time of its end, in Unix seconds; None if the source has none.
         rewarded: whether the source has a reward. If not, every reward is 0.
+        format: name of its format.
+        skipped: what was passed over on purpose, counted by kind.
     """
 
     episode: Episode
     line: int
     created_at: float | None
     rewarded: bool
+    format: str = ""
+    skipped: Mapping[str, int] = field(default_factory=dict)
 
 
 ReadResult = ReadEpisode | Refusal
@@ -170,21 +175,37 @@ def reason(error: Exception) -> str:
     return " ".join(text[:_MAX_REASON_CHARS].split())
 
 
+def _never(items: list[object]) -> bool:
+    del items
+    return False
+
+
 def documents(
-    lines: Iterable[bytes | FileLine | Refusal], max_document_bytes: int = MAX_LINE_BYTES
+    lines: Iterable[bytes | FileLine | Refusal],
+    max_document_bytes: int = MAX_LINE_BYTES,
+    *,
+    keep: Callable[[list[object]], bool] = _never,
 ) -> Iterator[Document | Refusal]:
     """Yield the JSON values of a file: one per line, or over several lines, one after another or in a list.
 
     A value that is incomplete on its first line continues over indented lines, up to a closing bracket at the margin.
-    A list at the top level is split into its items. Blank lines are counted and skipped. At most `max_document_bytes`
-    of one value are in memory.
+    A list at the top level is split into its items, unless `keep` is true of it. Blank lines are counted and skipped.
+    At most `max_document_bytes` of one value are in memory.
 
     Example:
         >>> list(documents([b'{"a": 1}', b"", b"[{}, 2]"]))
         [Document(line=1, value={'a': 1}), Document(line=3, value={}), Document(line=3, value=2)]
     """
     check_whole("max_document_bytes", max_document_bytes, 1)
-    return _values(lines, max_document_bytes)
+    return _split(_values(lines, max_document_bytes), keep)
+
+
+def _split(values: Iterable[Document | Refusal], keep: Callable[[list[object]], bool]) -> Iterator[Document | Refusal]:
+    for value in values:
+        if isinstance(value, Document) and isinstance(value.value, list) and not keep(value.value):
+            yield from (Document(value.line, item) for item in value.value)
+        else:
+            yield value
 
 
 def _values(lines: Iterable[bytes | FileLine | Refusal], max_document_bytes: int) -> Iterator[Document | Refusal]:
@@ -275,13 +296,7 @@ class _PartialValue:
     def values(self) -> Iterator[Document | Refusal]:
         if not self.is_complete:
             self._parse()
-        if not self.is_complete:
-            yield self.refusal()
-        elif isinstance(self._value, list):
-            for value in self._value:
-                yield Document(self._line, value)
-        else:
-            yield Document(self._line, self._value)
+        yield Document(self._line, self._value) if self.is_complete else self.refusal()
 
     def refusal(self) -> Refusal:
         if self._size > self._limit:

@@ -9,6 +9,7 @@ from seasoned.canonical_json import canonical_json
 from seasoned.checks import check_number, check_reward, check_text
 from seasoned.errors import InputError, excerpt
 from seasoned.integrations.json_input import parse_strict_json
+from seasoned.integrations.python_literals import parse_literal
 
 __all__ = [
     "CORRECT",
@@ -139,20 +140,31 @@ def _part_text(name: str, part: object) -> str:
 def call_text(name: object, arguments: object) -> str:
     """Return a tool call as one text: `name(arguments)`, the arguments as canonical JSON with sorted keys.
 
-    Arguments in a text are parsed; a text that is not JSON is left as it is.
+    Arguments in a text are parsed, as JSON or as a Python dict; another text is left as it is.
 
     Example:
         >>> call_text("search", '{"q": "tea", "n": 2}'), call_text("look", ""), call_text("run", "ls -l")
         ('search({"n":2,"q":"tea"})', 'look({})', 'run(ls -l)')
+        >>> call_text("search", "{'q': 'tea', 'exact': True}")
+        'search({"exact":true,"q":"tea"})'
     """
     function = check_text("tool name", name)
     if isinstance(arguments, str):
         text = arguments.strip()
         try:
-            arguments = parse_strict_json(text or "{}")
+            arguments = _parsed_arguments(text or "{}")
         except ValueError:
             return f"{function}({text})"
     return f"{function}({canonical_json({} if arguments is None else arguments)})"
+
+
+def _parsed_arguments(text: str) -> object:
+    try:
+        return parse_strict_json(text)
+    except ValueError:
+        if not text.startswith("{"):
+            raise
+        return parse_literal(text)
 
 
 def result_text(name: str, value: object) -> str:

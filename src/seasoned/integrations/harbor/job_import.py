@@ -11,8 +11,8 @@ from typing import Any
 
 from seasoned.checks import check_reward
 from seasoned.errors import InputError, NotFoundError, excerpt
-from seasoned.integrations.atif import read_atif
 from seasoned.integrations.harbor.trajectory_notes import TrajectoryNotes, trajectory_notes
+from seasoned.integrations.harnesses.atif import read_atif
 from seasoned.integrations.json_input import MAX_LINE_BYTES, Document, parse_strict_json, reason
 from seasoned.integrations.json_shapes import optional_list, optional_record, optional_text, record, unix_time
 from seasoned.memory import Memory
@@ -102,8 +102,8 @@ def read_job(job: str | os.PathLike[str], *, reward_key: str | None = None) -> I
     """Yield the trials of a job, in the order of their names.
 
     An episode has the trial's id, and the verifier's reward on its last step; its other fields are those of
-    `seasoned.integrations.atif.read_atif`, for the trajectory of any agent. A trial that reached its time limit is
-    truncated.
+    `seasoned.integrations.harnesses.atif.read_atif`, for the trajectory of any agent. A trial that reached its time
+    limit is truncated.
 
     Raises:
         NotFoundError: the folder does not exist, or contains no trial.

@@ -6,6 +6,7 @@ from collections.abc import Iterator
 from typing import Any
 
 from seasoned.errors import InputError
+from seasoned.integrations.chat.messages import MessageReader
 from seasoned.integrations.conversation import AgentTurn, InputMessage
 from seasoned.integrations.json_input import parse_strict_json
 from seasoned.integrations.json_shapes import (
@@ -17,8 +18,7 @@ from seasoned.integrations.json_shapes import (
     record,
     result_text,
 )
-from seasoned.integrations.openai_chat import message_items
-from seasoned.integrations.otlp import Telemetry
+from seasoned.integrations.spans.otlp import Telemetry
 
 __all__ = ["DETAILS_EVENT", "MESSAGE_EVENTS", "has_output", "parsed", "span_messages"]
 
@@ -82,7 +82,8 @@ def _message(message: object, calls: dict[str, str]) -> Iterator[InputMessage | 
     role = fields.get("role")
     role = _ROLES.get(role.lower(), role.lower()) if isinstance(role, str) else role
     if "parts" not in fields:
-        yield from message_items({**fields, "role": role}, calls)
+        items = list(MessageReader(calls).items({**fields, "role": role}))
+        yield from items or ([AgentTurn(())] if role == "assistant" else [])
         return
     if role not in ("system", "developer", "user", "assistant", "tool"):
         raise InputError(f"role {describe_value(role)}", "this role is unknown", CORRECT)
@@ -106,7 +107,7 @@ def _message(message: object, calls: dict[str, str]) -> Iterator[InputMessage | 
     if role == "assistant":
         if not actions and not text.strip() and not thought:
             raise InputError("an empty message of 'assistant'", "a turn needs a text or a call", "Remove it.")
-        yield AgentTurn(tuple(actions) or ((text,) if text.strip() else ()))
+        yield AgentTurn(tuple(actions), text=text.strip()) if actions else AgentTurn((text,) if text.strip() else ())
     elif contents:
         yield InputMessage(str(role), text)
 

@@ -7,8 +7,8 @@ from typing import Any, Literal
 
 from seasoned.canonical_json import canonical_json
 from seasoned.errors import InputError
-from seasoned.integrations.conversation import MAX_TASK_CHARS, AgentTurn, InputMessage, ending_of, episode_of
-from seasoned.integrations.genai_messages import DETAILS_EVENT, MESSAGE_EVENTS, has_output, parsed, span_messages
+from seasoned.integrations.conversation import MAX_TASK_CHARS, AgentTurn, InputMessage, ending_of
+from seasoned.integrations.field_rules import FieldRules
 from seasoned.integrations.json_input import ReadEpisode
 from seasoned.integrations.json_shapes import (
     CORRECT,
@@ -20,7 +20,8 @@ from seasoned.integrations.json_shapes import (
     record,
     result_text,
 )
-from seasoned.integrations.otlp import Telemetry
+from seasoned.integrations.spans.genai_messages import DETAILS_EVENT, MESSAGE_EVENTS, has_output, parsed, span_messages
+from seasoned.integrations.spans.otlp import Telemetry
 from seasoned.types import Ending
 
 __all__ = ["conversation_episode", "kind_of"]
@@ -74,7 +75,15 @@ def kind_of(span: Telemetry) -> SpanKind:
     return _KINDS[operation]
 
 
-def conversation_episode(key: str, spans: Sequence[Telemetry], line: int, evaluation: str | None = None) -> ReadEpisode:
+def conversation_episode(
+    key: str,
+    spans: Sequence[Telemetry],
+    line: int,
+    rules: FieldRules,
+    *,
+    source: object = None,
+    subject: str | None = None,
+) -> ReadEpisode:
     """Return the episode of the spans and log records of one conversation; `otel.read_otel` has the mapping.
 
     Raises:
@@ -83,7 +92,7 @@ def conversation_episode(key: str, spans: Sequence[Telemetry], line: int, evalua
     """
     by_id = _with_logs(spans)
     ordered = sorted(by_id.values(), key=lambda s: (s["start_s"], s["end_s"], s["span"]))
-    scores, total = _scores(spans, by_id, evaluation)
+    scores, total = ({}, None) if rules.reward else _scores(spans, by_id, rules.evaluation)
     kinds = {span["span"]: kind_of(span) for span in ordered}
     turns = [span for span in ordered if kinds[span["span"]] == "inference"]
     if not any(has_output(span) for span in turns):
@@ -99,8 +108,13 @@ def conversation_episode(key: str, spans: Sequence[Telemetry], line: int, evalua
     if (leftover and total is not None) or len(leftover) > 1:
         raise InputError("several scores for the whole conversation", "an episode can have one reward", CORRECT)
     models = [span["attributes"].get(f"gen_ai.{side}.model") for span in ordered for side in ("response", "request")]
-    episode, rewarded = episode_of(
+    attributes = {name: value for span in reversed(ordered) for name, value in span["attributes"].items()}
+    return rules.read(
         items,
+        source=attributes if source is None else source,
+        line=line,
+        created_at=max(span["end_s"] for span in spans) or None,
+        skipped={"spans without a message": sum(kind == "other" for kind in kinds.values())},
         task=_task(ordered, calls),
         id=key,
         reward=leftover[0] if leftover else total,
@@ -109,8 +123,8 @@ def conversation_episode(key: str, spans: Sequence[Telemetry], line: int, evalua
         policy=next(
             (t for s in ordered if (t := optional_text("agent", s["attributes"].get("gen_ai.agent.name")))), None
         ),
+        subject=subject,
     )
-    return ReadEpisode(episode, line, max(span["end_s"] for span in spans) or None, rewarded)
 
 
 def _with_logs(spans: Sequence[Telemetry]) -> dict[str, Telemetry]:
@@ -157,7 +171,7 @@ def _from_inference(
             trailing = before[last + 1 :]
             yield from trailing if any(not _instructs(item) for item in trailing) else [*trailing, *tool_results]
             tool_results = []
-            yield AgentTurn(after[0].actions, scores.get(span["span"]))
+            yield AgentTurn(after[0].actions, scores.get(span["span"]), text=after[0].text)
     yield from tool_results
 
 

@@ -8,11 +8,13 @@ from collections.abc import Iterable, Iterator
 
 from seasoned.canonical_json import canonical_json
 from seasoned.checks import check_whole
-from seasoned.integrations.genai_spans import conversation_episode, kind_of
+from seasoned.integrations.field_rules import FieldRules
 from seasoned.integrations.json_input import Document, ReadEpisode, ReadResult, Refusal, reason
-from seasoned.integrations.otlp import Telemetry, leaves, telemetry, trace_of
+from seasoned.integrations.readers import Format
+from seasoned.integrations.spans.genai_spans import conversation_episode, kind_of
+from seasoned.integrations.spans.otlp import Telemetry, is_telemetry, leaves, telemetry, trace_of
 
-__all__ = ["MAX_BUFFER_BYTES", "read_otel"]
+__all__ = ["MAX_BUFFER_BYTES", "OTEL", "read_otel"]
 
 MAX_BUFFER_BYTES = 1024 * 1024 * 1024
 _CONVERSATION = "gen_ai.conversation.id"
@@ -30,6 +32,7 @@ def read_otel(
     conversation, so that every episode is complete.
 
     Source: the GenAI semantic conventions; messages in attributes (since 1.37), and as events or log records before.
+    Other conventions are translated first: `dialects.genai_attributes`. `otlp.leaves` lists the shapes of files.
 
     | telemetry | becomes |
     |---|---|
@@ -57,19 +60,33 @@ def read_otel(
         InputError: an argument breaks a rule. A fault in the file is a Refusal.
     """
     check_whole("max_buffer_bytes", max_buffer_bytes, 1)
-    return _read(documents, evaluation, max_buffer_bytes)
+    return _read(documents, SpanReader(FieldRules(evaluation=evaluation), max_buffer_bytes))
 
 
-def _read(documents: Iterable[Document | Refusal], evaluation: str | None, limit: int) -> Iterator[ReadResult]:
-    buffer = _SpanBuffer()
+def _read(documents: Iterable[Document | Refusal], reader: SpanReader) -> Iterator[ReadResult]:
     for document in documents:
         if isinstance(document, Refusal):
             yield document
-            continue
+        else:
+            yield from reader.add(document)
+    yield from reader.close()
+
+
+class SpanReader:
+    """Reads telemetry as `read_otel` does, one document at a time."""
+
+    def __init__(self, rules: FieldRules, max_buffer_bytes: int = MAX_BUFFER_BYTES) -> None:
+        self._rules = rules
+        self._limit = max_buffer_bytes
+        self._buffer = _SpanBuffer()
+        self._kept = {name for name in (rules.task, rules.reward) if name is not None}
+
+    def add(self, document: Document) -> Iterator[ReadResult]:
+        buffer = self._buffer
         try:
             for log, leaf in leaves(document.value):
                 try:
-                    span = telemetry(leaf, log=log)
+                    span = telemetry(leaf, log=log, keep=self._kept)
                     refusal = None if span is None else buffer.add(span, document.line)
                 except (ValueError, OverflowError, RecursionError) as error:
                     refusal = Refusal(document.line, reason(error))
@@ -78,15 +95,17 @@ def _read(documents: Iterable[Document | Refusal], evaluation: str | None, limit
                     yield refusal
         except (ValueError, OverflowError, RecursionError) as error:
             yield Refusal(document.line, reason(error))
-        while buffer.bytes > limit:
-            yield from _episodes(buffer.take_oldest(), buffer.refused, evaluation)
-    yield from _episodes(buffer.take_all(), buffer.refused, evaluation)
+        while buffer.bytes > self._limit:
+            yield from _episodes(buffer.take_oldest(), buffer.refused, self._rules)
+
+    def close(self) -> Iterator[ReadResult]:
+        yield from _episodes(self._buffer.take_all(), self._buffer.refused, self._rules)
 
 
 _Lines = list[tuple[int, bytes]]
 
 
-def _episodes(traces: dict[str, _Lines], refused: dict[str, int], evaluation: str | None) -> Iterator[ReadResult]:
+def _episodes(traces: dict[str, _Lines], refused: dict[str, int], rules: FieldRules) -> Iterator[ReadResult]:
     """Yield the conversations of some traces, in the order of their starts."""
     conversations: dict[str, list[tuple[int, Telemetry]]] = {}
     for trace, lines in traces.items():
@@ -103,12 +122,12 @@ def _episodes(traces: dict[str, _Lines], refused: dict[str, int], evaluation: st
         if refused_lines:
             yield Refusal(first, f"conversation {key[:80]!a}: a span of it was refused, on line {refused_lines[0]}")
         elif any(span["log"] or kind_of(span) != "other" for span in spans_only):
-            yield _episode(key, spans_only, first, evaluation)
+            yield _episode(key, spans_only, first, rules)
 
 
-def _episode(key: str, spans: list[Telemetry], line: int, evaluation: str | None) -> ReadEpisode | Refusal:
+def _episode(key: str, spans: list[Telemetry], line: int, rules: FieldRules) -> ReadEpisode | Refusal:
     try:
-        return conversation_episode(key, spans, line, evaluation)
+        return conversation_episode(key, spans, line, rules)
     except (ValueError, OverflowError, RecursionError) as error:
         return Refusal(line, f"conversation {key[:80]!a}: {reason(error)}")
 
@@ -171,3 +190,6 @@ class _SpanBuffer:
                 pending.extend(self._members.pop(name, ()))
         self.bytes -= sum(len(text) for lines in taken.values() for _, text in lines)
         return taken
+
+
+OTEL = Format("OpenTelemetry spans", is_telemetry, SpanReader)

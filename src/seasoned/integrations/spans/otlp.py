@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Collection, Iterator
 from typing import Any
 
 from seasoned.errors import InputError, excerpt
@@ -15,22 +15,26 @@ from seasoned.integrations.json_shapes import (
     text_key,
     unix_time,
 )
+from seasoned.integrations.spans.dialects import genai_attributes
+from seasoned.integrations.spans.jaeger import is_jaeger, jaeger_spans
 
-__all__ = ["Telemetry", "leaves", "telemetry", "trace_of"]
+__all__ = ["Telemetry", "is_telemetry", "leaves", "telemetry", "trace_of"]
 
 Telemetry = dict[str, Any]
 """A span or a log record as plain JSON: `trace`, `span`, `parent`, `start_s`, `end_s`, `error`, `attributes` and
 `events` (`name`, `time_s`, `attributes`, `body`). For a log record, `log` is True, and it is its own only event."""
 
 _GENAI = "gen_ai."
-_REQUESTS = (("resourceSpans", "scopeSpans", "spans"), ("resourceLogs", "scopeLogs", "logRecords"))
+_REQUESTS = {"resourceSpans": "spans", "batches": "spans", "resourceLogs": "logRecords"}
+_SCOPES = ("scopeSpans", "instrumentationLibrarySpans", "scopeLogs", "instrumentationLibraryLogs")
 
 
 def leaves(value: object) -> Iterator[tuple[bool, object]]:
     """Yield the raw spans and log records of one JSON value, each with a flag for log records.
 
-    Three shapes are known: an OTLP export request of traces (`resourceSpans`) or logs (`resourceLogs`), and one span as
-    a flat object, as console exporters print it.
+    Known are an OTLP export request of traces (`resourceSpans`) or logs (`resourceLogs`), also with the scopes of
+    earlier versions (`instrumentationLibrarySpans`); a trace of Tempo (`batches`, or either of them in `trace`); traces
+    of Jaeger (`data`, or one of its items); and one span as a flat object, as console exporters print it.
 
     Raises:
         InputError: it is something else.
@@ -40,27 +44,50 @@ def leaves(value: object) -> Iterator[tuple[bool, object]]:
         [(False, {'name': 'chat'})]
     """
     source = record("telemetry", value)
-    known = False
-    for kind, scopes, inner in _REQUESTS:
-        if kind in source:
-            known = True
-            for resource in optional_list(kind, source[kind]):
-                for scope in optional_list(scopes, record(kind, resource).get(scopes)):
-                    for leaf in optional_list(inner, record(scopes, scope).get(inner)):
+    if "trace" in source and isinstance(source["trace"], dict):
+        source = source["trace"]
+    if is_jaeger(source):
+        yield from ((False, span) for span in jaeger_spans(source))
+        return
+    known = [kind for kind in _REQUESTS if kind in source]
+    for kind in known:
+        for resource in optional_list(kind, source[kind]):
+            fields = record(kind, resource)
+            for name in _SCOPES:
+                for scope in optional_list(name, fields.get(name)):
+                    for leaf in optional_list(_REQUESTS[kind], record(name, scope).get(_REQUESTS[kind])):
                         yield kind == "resourceLogs", leaf
     if known:
         return
     if _first(source, "trace_id", "traceId", "context") is None:
         raise InputError(
             f"an object with {excerpt(sorted(source), 60)}",
-            "telemetry has resourceSpans, resourceLogs, or a trace id",
+            "telemetry has resourceSpans, batches, resourceLogs, or a trace id",
             "Check the format of the file.",
         )
     yield False, source
 
 
-def telemetry(leaf: object, *, log: bool) -> Telemetry | None:
-    """Return a span or a log record as a plain record; None if it contains no `gen_ai.*`.
+def is_telemetry(value: object) -> bool:
+    """Return whether a JSON value has one of the shapes that `leaves` knows.
+
+    Example:
+        >>> is_telemetry({"batches": []}), is_telemetry({"messages": []})
+        (True, False)
+    """
+    if not isinstance(value, dict):
+        return False
+    if isinstance(trace := value.get("trace"), dict) and (trace.keys() & _REQUESTS.keys()):
+        return True
+    if is_jaeger(value) or any(isinstance(value.get(kind), list) for kind in _REQUESTS):
+        return True
+    context = value.get("context")
+    both = {**(context if isinstance(context, dict) else {}), **value}
+    return _first(both, "trace_id", "traceId") is not None and _first(both, "span_id", "spanId") is not None
+
+
+def telemetry(leaf: object, *, log: bool, keep: Collection[str] = ()) -> Telemetry | None:
+    """Return a span or a log record as a plain record; None if it contains no `gen_ai.*`, and no attribute of `keep`.
 
     A flat span has `trace_id`, `traceId` or `context.trace_id`, and attributes as an object or as OTLP's list. Ids lose
     a leading `0x`.
@@ -73,7 +100,7 @@ def telemetry(leaf: object, *, log: bool) -> Telemetry | None:
         >>> telemetry(span, log=False)["trace"]
         '01'
     """
-    return _log(record("a log record", leaf)) if log else _span(record("a span", leaf))
+    return _log(record("a log record", leaf)) if log else _span(record("a span", leaf), keep)
 
 
 def trace_of(leaf: object) -> str | None:
@@ -84,7 +111,13 @@ def trace_of(leaf: object) -> str | None:
     trace = _first(leaf, "traceId", "trace_id")
     if trace is None and isinstance(context, dict):
         trace = _first(context, "trace_id", "traceId")
-    return trace.lower().removeprefix("0x") if isinstance(trace, str) else None
+    return _plain_id(trace) if isinstance(trace, str) else None
+
+
+def _plain_id(text: str) -> str:
+    """Return an id in hex in lower case and without `0x`; another one, such as Tempo's in base64, as it is."""
+    lower = text.lower().removeprefix("0x")
+    return lower if not lower.strip("0123456789abcdef-") else text
 
 
 def _first(fields: dict[str, Any], *names: str) -> Any:
@@ -95,11 +128,13 @@ def _id(name: str, value: object, *, needed: bool = True) -> str | None:
     text = text_key(name, value)
     if text is None and needed:
         raise InputError(f"a span without {name}", "a span needs a trace id and its own id", CORRECT)
-    return None if text is None else text.lower().removeprefix("0x")
+    return None if text is None else _plain_id(text)
 
 
-def _span(span: dict[str, Any]) -> Telemetry | None:
-    attributes = _genai(_attributes(span.get("attributes")))
+def _span(span: dict[str, Any], keep: Collection[str]) -> Telemetry | None:
+    name = span.get("name")
+    attributes = genai_attributes(_attributes(span.get("attributes")), name if isinstance(name, str) else "")
+    attributes = _genai(attributes, keep)
     events = [
         {
             "name": event.get("name"),
@@ -110,7 +145,7 @@ def _span(span: dict[str, Any]) -> Telemetry | None:
         for event in (record("an event", event) for event in optional_list("events", span.get("events")))
         if isinstance(event.get("name"), str) and event["name"].startswith(_GENAI)
     ]
-    if not events and not any(name.startswith(_GENAI) for name in attributes):
+    if not events and not any(name.startswith(_GENAI) or name in keep for name in attributes):
         return None
     context = optional_record("context", span.get("context"))
     start = unix_time("start", _first(span, "startTimeUnixNano", "start_time_unix_nano", "start_time", "startTime"))
@@ -152,9 +187,10 @@ def _log(log: dict[str, Any]) -> Telemetry | None:
     }
 
 
-def _genai(attributes: dict[str, Any]) -> dict[str, Any]:
+def _genai(attributes: dict[str, Any], keep: Collection[str] = ()) -> dict[str, Any]:
     """Return the attributes that an episode may need."""
-    return {name: value for name, value in attributes.items() if name.startswith(_GENAI) or name == "error.type"}
+    kept = {"error.type", *keep}
+    return {name: value for name, value in attributes.items() if name.startswith(_GENAI) or name in kept}
 
 
 def _attributes(value: object) -> dict[str, Any]:

@@ -7,8 +7,9 @@ from collections.abc import Iterator
 from typing import Any
 
 from seasoned.errors import InputError
-from seasoned.integrations.conversation import AgentTurn, InputMessage, content_id, ending_of, episode_of
-from seasoned.integrations.json_input import Document, ReadEpisode
+from seasoned.integrations.conversation import AgentTurn, InputMessage, content_id, ending_of
+from seasoned.integrations.field_rules import FieldRules
+from seasoned.integrations.json_input import Document, ReadEpisode, ReadResult
 from seasoned.integrations.json_shapes import (
     CORRECT,
     call_text,
@@ -22,13 +23,14 @@ from seasoned.integrations.json_shapes import (
     text_key,
     unix_time,
 )
+from seasoned.integrations.readers import DocumentReader, Format
 
-__all__ = ["read_atif", "trajectories"]
+__all__ = ["ATIF", "read_atif", "trajectories"]
 
 _VERSION = re.compile(r"ATIF-v1\.\d{1,4}")
 
 
-def read_atif(document: Document) -> Iterator[ReadEpisode]:
+def read_atif(document: Document, rules: FieldRules | None = None) -> Iterator[ReadEpisode]:
     """Yield the episode of a trajectory; `trajectories` yields the embedded trajectories of sub-agents.
 
     Source: Harbor's RFC 0001, versions 1.x. Later minor versions only add fields, so unknown fields are allowed.
@@ -37,7 +39,8 @@ def read_atif(document: Document) -> Iterator[ReadEpisode]:
     |---|---|
     | `steps` of source agent | steps: `tool_calls` as `name({"arg":value})`, else the `message` |
     | `steps` of source user or system, `observation.results` | incoming messages, see `conversation.episode_of` |
-    | `reasoning_content`, `metrics`, `notes`, a message beside a tool call | nothing |
+    | a message beside a tool call | `AgentTurn.text` |
+    | `reasoning_content`, `metrics`, `notes` | nothing |
     | an agent step without call and message, but with a thought or an observation | no step, a message |
     | `is_copied_context` | context, no step: the original trajectory records it |
     | `trajectory_id`, else `session_id`, else a hash of the content | the episode's id |
@@ -92,8 +95,12 @@ def read_atif(document: Document) -> Iterator[ReadEpisode]:
         text_key("trajectory_id", trajectory.get("trajectory_id")),
         text_key("session_id", trajectory.get("session_id")),
     )
-    episode, rewarded = episode_of(
+    rules = rules or FieldRules()
+    yield rules.read(
         items,
+        source=trajectory,
+        line=document.line,
+        created_at=unix_time("timestamp", times[-1]) if times else None,
         task=optional_text("task", extra.get("task")),
         id=ids[0] or ids[1] or content_id("atif", trajectory),
         reward=reward,
@@ -102,7 +109,6 @@ def read_atif(document: Document) -> Iterator[ReadEpisode]:
         policy=optional_text("agent name", agent.get("name")),
         subject=optional_text("subject", extra.get("subject")),
     )
-    yield ReadEpisode(episode, document.line, unix_time("timestamp", times[-1]) if times else None, rewarded)
 
 
 def trajectories(document: Document) -> Iterator[Document]:
@@ -134,6 +140,7 @@ def _items(step: dict[str, Any], calls: dict[str, str]) -> Iterator[InputMessage
     results = optional_list("results", optional_record("observation", step.get("observation")).get("results"))
     if source == "agent":
         actions = tuple(_call(call, calls) for call in optional_list("tool_calls", step.get("tool_calls")))
+        text = message.strip() if actions else ""
         if not actions and message.strip():
             actions = (message,)
         if not actions and not results and not optional_text("reasoning_content", step.get("reasoning_content")):
@@ -141,7 +148,7 @@ def _items(step: dict[str, Any], calls: dict[str, str]) -> Iterator[InputMessage
                 "an empty step of the agent", "a step needs a message, a call or an observation", "Remove it."
             )
         reward = _reward(optional_record("extra", step.get("extra")))
-        yield AgentTurn(actions, reward, recorded=step.get("is_copied_context") is not True)
+        yield AgentTurn(actions, reward, step.get("is_copied_context") is not True, text)
     elif message.strip():
         yield InputMessage(str(source), message)
     elif not results:
@@ -158,3 +165,25 @@ def _call(call: object, calls: dict[str, str]) -> str:
     text = call_text(fields.get("function_name"), fields.get("arguments"))
     calls[str(fields.get("tool_call_id"))] = str(fields["function_name"])
     return text
+
+
+class _TrajectoryReader:
+    """Reads trajectories and those embedded in them, each on its own."""
+
+    def __init__(self, rules: FieldRules) -> None:
+        self._reader = DocumentReader(read_atif, rules)
+
+    def add(self, document: Document) -> Iterator[ReadResult]:
+        for each in trajectories(document):
+            yield from self._reader.add(each)
+
+    def close(self) -> Iterator[ReadResult]:
+        yield from self._reader.close()
+
+
+def _recognises(value: object) -> bool:
+    version = value.get("schema_version") if isinstance(value, dict) else None
+    return isinstance(version, str) and version.startswith("ATIF-")
+
+
+ATIF = Format("ATIF trajectories", _recognises, _TrajectoryReader)

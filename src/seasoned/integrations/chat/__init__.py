@@ -1,0 +1,1 @@
+"""Readers of chats: completions, messages, items, and the sessions of coding agents."""

@@ -1,0 +1,172 @@
+"""Reader of chat transcripts: chat completions with tool calls, under any key, ShareGPT, and logged calls."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import Any
+
+from seasoned.errors import InputError, excerpt
+from seasoned.integrations.chat.messages import MessageReader, is_messages
+from seasoned.integrations.conversation import content_id, ending_of
+from seasoned.integrations.field_rules import MISSING, FieldRules, value_at
+from seasoned.integrations.json_input import Document, ReadEpisode, parse_strict_json
+from seasoned.integrations.json_shapes import (
+    CORRECT,
+    optional_list,
+    optional_reward,
+    optional_text,
+    record,
+    text_key,
+    unix_time,
+)
+from seasoned.integrations.readers import Format, by_document
+
+__all__ = ["CHAT_TRANSCRIPTS", "read_chat"]
+
+_MESSAGES = "messages"
+_MAX_DEPTH = 3
+
+
+def read_chat(document: Document, rules: FieldRules | None = None) -> Iterator[ReadEpisode]:
+    r"""Yield the episode of a transcript: messages, an object with them, or the request and response of a call.
+
+    The messages are under `messages`, under the path of the rules, or else the only list of messages at most three
+    levels deep. In a transcript, each assistant message is a turn. In a logged call, only the answer is a turn: earlier
+    messages are context, and steps of their own calls.
+
+    | field | becomes |
+    |---|---|
+    | the messages, see `messages.MessageReader` | steps, see `conversation.episode_of` |
+    | `rewards` (each turn or action), `reward` of a message | the steps' rewards |
+    | `reward`, else `score` | the last step's reward |
+    | `id` (of a call: the response's), else a hash of the content | the episode's id |
+    | `task`, else `metadata.task` | the task |
+    | `model`, `subject` (else `user`) | model, subject |
+    | `created_at`, else `created`, else `timestamp` | time of the episode |
+    | `ending`; `truncated`: true; `error`; the last `finish_reason` | the ending, else terminated |
+
+    Other fields of the object are allowed.
+
+    Raises:
+        InputError: it is something else, or has a role, a part or a call of an unknown kind.
+
+    Example:
+        >>> messages = [{"role": "user", "content": "Hi"}, {"role": "assistant", "content": "Hello"}]
+        >>> next(read_chat(Document(1, {"messages": messages, "score": 1}))).episode.steps
+        (Step(state='Hi', action='Hello', reward=1.0, prior=None, propensity=None),)
+    """
+    rules = rules or FieldRules()
+    source: dict[str, Any] = (
+        {_MESSAGES: document.value} if isinstance(document.value, list) else record("a transcript", document.value)
+    )
+    fields, context, messages = _conversation(source, rules.messages)
+    if not messages:
+        raise InputError("messages = []", "a transcript needs at least one message", "Leave it out.")
+    reader = MessageReader()
+    items = [item for message in context for item in reader.items(message, recorded=False)]
+    items += [item for message in messages for item in reader.items(message)]
+    finish = next((m["finish_reason"] for m in reversed(messages) if isinstance(m.get("finish_reason"), str)), None)
+    when = next((fields[key] for key in ("created_at", "created", "timestamp") if fields.get(key) is not None), None)
+    yield rules.read(
+        items,
+        source=document.value,
+        line=document.line,
+        created_at=unix_time("created_at", when),
+        skipped=reader.skipped,
+        task=None if rules.task else optional_text("task", fields.get("task") or _metadata(fields).get("task")),
+        id=text_key("id", fields.get("id")) or content_id("openai", document.value),
+        reward=None if rules.reward else _reward(fields),
+        rewards=[optional_reward("reward", value) for value in optional_list("rewards", fields.get("rewards"))],
+        ending=ending_of({**fields, "finish_reason": fields.get("finish_reason") or finish}),
+        model=optional_text("model", fields.get("model")),
+        subject=optional_text("subject", fields.get("subject") or fields.get("user")),
+    )
+
+
+def _conversation(source: dict[str, Any], path: str | None) -> tuple[dict[str, Any], list[Any], list[Any]]:
+    """Return the fields, the messages that are context, and those of the episode."""
+    if path is not None:
+        found = value_at(source, path)
+        if found is MISSING:
+            raise InputError(
+                f"an object with {excerpt(sorted(source), 60)}",
+                f"it has no field {path!r}",
+                "Name the messages by another path: --messages (in Python: messages=).",
+            )
+        return source, [], _listed(path, found)
+    if _MESSAGES in source:
+        return source, [], _listed(_MESSAGES, source[_MESSAGES])
+    if "request" in source and "response" in source:
+        request, response = record("request", source["request"]), record("response", source["response"])
+        answer = _answer(response)
+        common: dict[str, Any] = {key: request[key] for key in ("model", "user", "metadata") if key in request}
+        fields = {**common, **response, **source, "finish_reason": answer.get("finish_reason")}
+        return fields, optional_list(_MESSAGES, request.get(_MESSAGES)), [answer]
+    paths = _paths(source)
+    if len(paths) == 1:
+        return source, [], _listed(paths[0], value_at(source, paths[0]))
+    if paths:
+        raise InputError(
+            f"lists of messages at {excerpt(paths, 80)}",
+            "only one list can be the transcript",
+            "Name it: --messages (in Python: messages=).",
+        )
+    raise InputError(
+        f"an object with {excerpt(sorted(source), 60)}",
+        "a transcript has `messages`, or a `request` and its `response`",
+        "Name the list of messages by its path: --messages (in Python: messages=).",
+    )
+
+
+def _listed(name: str, value: object) -> list[Any]:
+    """Return a list of messages, which may be in a text as JSON."""
+    messages = optional_list(name, parse_strict_json(value) if isinstance(value, str) and value[:1] == "[" else value)
+    return [record("a message", message) for message in messages]
+
+
+def _paths(source: dict[str, Any]) -> list[str]:
+    """Return the paths of the lists of messages, of the least depth at which there are any."""
+    level: list[tuple[str, dict[str, Any]]] = [("", source)]
+    for _ in range(_MAX_DEPTH):
+        found = [prefix + key for prefix, inner in level for key, value in inner.items() if is_messages(value)]
+        if found:
+            return found
+        level = [
+            (f"{prefix}{key}.", value)
+            for prefix, inner in level
+            for key, value in inner.items()
+            if isinstance(value, dict)
+        ]
+    return []
+
+
+def _recognises(value: object) -> bool:
+    if isinstance(value, list):
+        return is_messages(value)
+    if not isinstance(value, dict):
+        return False
+    pair = isinstance(value.get("request"), dict) and isinstance(value.get("response"), dict)
+    return _MESSAGES in value or (pair and "choices" in value["response"]) or bool(_paths(value))
+
+
+def _reward(fields: dict[str, Any]) -> float | None:
+    reward, score = (optional_reward(name, fields.get(name)) for name in ("reward", "score"))
+    return score if reward is None else reward
+
+
+def _metadata(fields: dict[str, Any]) -> dict[str, Any]:
+    metadata = fields.get("metadata")
+    return metadata if isinstance(metadata, dict) else {}
+
+
+def _answer(response: dict[str, Any]) -> dict[str, Any]:
+    choices = optional_list("choices", response.get("choices"))
+    if len(choices) != 1:
+        raise InputError(
+            f"a response with {len(choices)} choices", "a response must have one choice, the one that was used", CORRECT
+        )
+    choice = record("a choice", choices[0])
+    return {**record("message", choice.get("message")), "finish_reason": choice.get("finish_reason")}
+
+
+CHAT_TRANSCRIPTS = Format("chat completions", _recognises, by_document(read_chat), general=True)

@@ -1,0 +1,160 @@
+"""Reader of Claude Code sessions: the files under `~/.claude/projects`, one event a line."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Iterator
+from typing import Any
+
+from seasoned.canonical_json import canonical_json
+from seasoned.integrations.chat.messages import MessageReader
+from seasoned.integrations.conversation import InputMessage
+from seasoned.integrations.field_rules import FieldRules
+from seasoned.integrations.json_input import ReadEpisode
+from seasoned.integrations.json_shapes import optional_text, record, text_key, unix_time
+from seasoned.integrations.readers import Format, SessionReader
+
+__all__ = ["CLAUDE_SESSIONS"]
+
+_MESSAGES = ("user", "assistant")
+_OTHERS = (
+    "summary",
+    "system",
+    "file-history-snapshot",
+    "queue-operation",
+    "progress",
+    "attachment",
+    "last-prompt",
+    "custom-title",
+    "ai-title",
+    "agent-name",
+)
+_MARKS = {"sessionId", "leafUuid", "parentUuid", "uuid", "messageId"}
+_SYNTHETIC = "<synthetic>"
+_INTERRUPTED = "[Request interrupted by user"
+
+
+def _recognises(value: object) -> bool:
+    return isinstance(value, dict) and value.get("type") in (*_MESSAGES, *_OTHERS) and bool(_MARKS & value.keys())
+
+
+def _take(value: Any) -> tuple[str, Any, int] | None:
+    """Return the session of an event, and what an episode needs of it; None for an event without session or message."""
+    event = record("an event", value)
+    if event.get("sessionId") is None and event.get("type") not in _MESSAGES:
+        return None
+    kept = {key: event.get(key) for key in ("type", "uuid", "parentUuid", "isMeta", "isCompactSummary", "timestamp")}
+    kept["message"] = event.get("message") if event.get("type") in _MESSAGES else None
+    session = text_key("sessionId", event.get("sessionId")) or ""
+    if event.get("isSidechain") is True:
+        session = f"{session}/{text_key('agentId', event.get('agentId')) or 'sidechain'}"
+    return session, kept, len(canonical_json(kept))
+
+
+def _build(key: str, events: list[tuple[int, Any]], rules: FieldRules) -> Iterator[ReadEpisode]:
+    """Yield the episode of a session, or of a sub-agent's sidechain in it.
+
+    | event | becomes |
+    |---|---|
+    | `user` with a text; with `tool_result` blocks | input messages |
+    | `assistant`; events with one `message.id` are one turn | the actions: `tool_use` blocks, else the text |
+    | `isMeta`, summaries, snapshots and other events; thinking; a prompt that was edited and sent again | nothing |
+    | `sessionId` (of a sidechain, with `agentId`) | the episode's id |
+    | an interruption by the user as the last event | aborted |
+
+    A session has no reward: give feedback, or score it.
+    """
+    skipped: Counter[str] = Counter()
+    reader = MessageReader()
+    items: list[Any] = []
+    model, when, interrupted = None, None, False
+    dropped = _edited(events)
+    kept = [event for _, event in events if _is_shown(event, dropped, skipped)]
+    for message in _joined(kept):
+        fields = record("the message", message["message"])
+        if fields.get("model") == _SYNTHETIC:
+            skipped["messages of the program"] += 1
+            continue
+        read = list(reader.items({"role": message["type"], **fields}))
+        texts = [item.text for item in read if isinstance(item, InputMessage) and item.speaker == "user"]
+        interrupted = any(text.startswith(_INTERRUPTED) for text in texts)
+        if not interrupted:
+            items += read
+        model, when = fields.get("model") or model, message.get("timestamp") or when
+    yield rules.read(
+        items,
+        source=[event["message"] for event in kept],
+        line=events[0][0],
+        created_at=unix_time("timestamp", when),
+        skipped=reader.skipped + skipped,
+        id=f"claude-code:{key}",
+        ending="aborted" if interrupted else "terminated",
+        model=optional_text("model", model),
+        policy="claude-code",
+    )
+
+
+def _is_shown(event: dict[str, Any], dropped: set[str], skipped: Counter[str]) -> bool:
+    kind = None
+    if event["type"] not in _MESSAGES:
+        kind = f"events {event['type']}"
+    elif event["isMeta"] is True:
+        kind = "messages of the program"
+    elif str(event["uuid"]) in dropped:
+        kind = "events before a prompt was edited"
+    elif event["isCompactSummary"] is True:
+        kind = "summaries of earlier turns"
+    if kind is not None:
+        skipped[kind] += 1
+    return kind is None
+
+
+def _edited(events: list[tuple[int, Any]]) -> set[str]:
+    """Return the events of abandoned branches: those after a prompt in whose place a later one was sent."""
+    last: dict[str, str] = {}
+    prompts = [event for _, event in events if _is_prompt(event) and isinstance(event["parentUuid"], str)]
+    for event in prompts:
+        last[event["parentUuid"]] = str(event["uuid"])
+    dropped = {str(event["uuid"]) for event in prompts if last[event["parentUuid"]] != str(event["uuid"])}
+    for _, event in events:
+        if str(event["parentUuid"]) in dropped:
+            dropped.add(str(event["uuid"]))
+    return dropped
+
+
+def _is_prompt(event: dict[str, Any]) -> bool:
+    message = event["message"]
+    if event["type"] != "user" or event["isMeta"] is True or not isinstance(message, dict):
+        return False
+    content = message.get("content")
+    blocks = content if isinstance(content, list) else []
+    return not any(isinstance(block, dict) and block.get("type") == "tool_result" for block in blocks)
+
+
+def _joined(events: list[dict[str, Any]]) -> Iterator[dict[str, Any]]:
+    """Yield the events; blocks of one answer of the model, each in an event of its own, are joined.
+
+    The results of parallel calls may come between the events of one answer: they follow it.
+    """
+    position: dict[str, int] = {}
+    joined: list[dict[str, Any]] = []
+    for event in events:
+        message = event["message"] if isinstance(event["message"], dict) else {}
+        identity = message.get("id") if event["type"] == "assistant" else None
+        content = message.get("content")
+        if isinstance(identity, str) and isinstance(content, list):
+            if identity in position:
+                earlier = joined[position[identity]]
+                both = [*earlier["message"]["content"], *(block for block in content)]
+                joined[position[identity]] = {**earlier, "message": {**earlier["message"], "content": both}}
+                continue
+            position[identity] = len(joined)
+        joined.append(event)
+    yield from joined
+
+
+def _reader(rules: FieldRules) -> SessionReader:
+    return SessionReader(_take, lambda key, events: _build(key, events, rules))
+
+
+CLAUDE_SESSIONS = Format("Claude Code sessions", _recognises, _reader)

@@ -1,0 +1,110 @@
+"""Reader of Codex sessions: the rollout files under `~/.codex/sessions`, one event a line."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Iterator
+from typing import Any
+
+from seasoned.canonical_json import canonical_json
+from seasoned.errors import InputError
+from seasoned.integrations.chat.response_items import ItemReader
+from seasoned.integrations.conversation import InputMessage, content_id
+from seasoned.integrations.field_rules import FieldRules
+from seasoned.integrations.json_input import ReadEpisode
+from seasoned.integrations.json_shapes import content_text, optional_text, record, text_key, unix_time
+from seasoned.integrations.readers import Format, SessionReader
+from seasoned.types import Ending
+
+__all__ = ["CODEX_SESSIONS"]
+
+_EVENTS = ("session_meta", "response_item", "event_msg", "turn_context", "compacted")
+_CONTEXT = ("<environment_context>", "<user_instructions>", "<permissions", "# AGENTS.md", "<INSTRUCTIONS>", "<skills")
+"""Beginnings of messages in the user's name that the program wrote."""
+
+
+def _recognises(value: object) -> bool:
+    return isinstance(value, dict) and value.get("type") in _EVENTS and isinstance(value.get("payload"), dict)
+
+
+class _Taking:
+    """Takes from each event what an episode needs, and finds the session that the events belong to."""
+
+    def __init__(self) -> None:
+        self._session = ""
+
+    def __call__(self, value: Any) -> tuple[str, Any, int]:
+        event = record("an event", value)
+        payload = record("the payload", event.get("payload"))
+        if event.get("type") == "session_meta":
+            self._session = text_key("session id", payload.get("id")) or self._session
+        kept = (
+            payload
+            if event.get("type") in ("response_item", "session_meta")
+            else {key: payload.get(key) for key in ("type", "model", "reason")}
+        )
+        return self._session, (event.get("type"), event.get("timestamp"), kept), len(canonical_json(kept))
+
+
+def _build(key: str, events: list[tuple[int, Any]], rules: FieldRules) -> Iterator[ReadEpisode]:
+    """Yield the episode of a session.
+
+    | event | becomes |
+    |---|---|
+    | `session_meta` | id, instructions |
+    | `response_item`, see `response_items.ItemReader` | input messages and turns |
+    | a user's message that the program wrote: environment, AGENTS.md | instructions |
+    | `turn_context` | model |
+    | `event_msg` `turn_aborted` as the last event of a turn | aborted |
+    | other events | nothing |
+
+    A session has no reward.
+    """
+    reader = ItemReader()
+    skipped: Counter[str] = Counter()
+    items: list[Any] = []
+    model, when = None, None
+    ending: Ending = "terminated"
+    for _, (kind, timestamp, payload) in events:
+        when = timestamp or when
+        if kind == "session_meta" and isinstance(payload.get("instructions"), str) and payload["instructions"].strip():
+            items.append(InputMessage("system", payload["instructions"]))
+        elif kind == "turn_context":
+            model = payload.get("model") or model
+        elif kind == "response_item":
+            ending = "terminated"
+            items += reader.add(_as_instructions(payload))
+        elif kind == "event_msg" and payload.get("type") == "turn_aborted":
+            ending = "aborted"
+        elif kind not in ("session_meta",):
+            skipped[f"events {kind}"] += 1
+    items += reader.close()
+    if not any(kind == "response_item" for _, (kind, _, _) in events):
+        raise InputError("a session without a message", "a session needs a turn of the agent", "Leave it out.")
+    yield rules.read(
+        items,
+        source=[payload for _, (_, _, payload) in events],
+        line=events[0][0],
+        created_at=unix_time("timestamp", when),
+        skipped=reader.skipped + skipped,
+        id=f"codex:{key}" if key else content_id("codex", [payload for _, (_, _, payload) in events]),
+        ending=ending,
+        model=optional_text("model", model),
+        policy="codex",
+    )
+
+
+def _as_instructions(item: dict[str, Any]) -> dict[str, Any]:
+    """Return an item; a message that the program wrote in the user's name gets the role `developer`."""
+    if item.get("type") == "message" and item.get("role") == "user":
+        text = content_text("a message", item.get("content"))
+        if text.lstrip().startswith(_CONTEXT):
+            return {**item, "role": "developer"}
+    return item
+
+
+def _reader(rules: FieldRules) -> SessionReader:
+    return SessionReader(_Taking(), lambda key, events: _build(key, events, rules))
+
+
+CODEX_SESSIONS = Format("Codex sessions", _recognises, _reader)

@@ -1,0 +1,195 @@
+"""Messages of chats in their many spellings, as input messages and turns of the agent."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Iterator
+from typing import Any
+
+from seasoned.errors import InputError
+from seasoned.integrations.conversation import AgentTurn, InputMessage
+from seasoned.integrations.json_input import parse_strict_json
+from seasoned.integrations.json_shapes import (
+    CORRECT,
+    call_text,
+    content_text,
+    describe_value,
+    optional_list,
+    optional_record,
+    optional_reward,
+    record,
+    result_text,
+)
+
+__all__ = ["MessageReader", "is_message", "is_messages"]
+
+_ROLES = {
+    "human": "user",
+    "gpt": "assistant",
+    "chatgpt": "assistant",
+    "ai": "assistant",
+    "model": "assistant",
+    "function_response": "tool",
+    "tool_response": "tool",
+    "observation": "tool",
+}
+_CALL_ROLE = "function_call"
+_KNOWN = {"system", "developer", "user", "assistant", "tool", "function", _CALL_ROLE}
+_CONTENTS = ("content", "value", "text")
+_PARTS_OF_MESSAGES = {*_CONTENTS, "tool_calls", "function_call", "parts"}
+_ARGUMENTS = ("arguments", "args", "input", "parameters", "params", "kwargs")
+_RESULTS = ("result", "output", "response", "observation")
+_THOUGHTS = {"thinking", "redacted_thinking", "reasoning"}
+EMPTY, THOUGHT = "messages without text or call", "thoughts"
+
+
+def is_message(value: object) -> bool:
+    """Return whether a value looks like a message of a chat: a role, and a content or calls.
+
+    Example:
+        >>> is_message({"role": "user", "content": "Hi"}), is_message({"from": "gpt", "value": "Hi"}), is_message({})
+        (True, True, False)
+    """
+    if not isinstance(value, dict) or not _PARTS_OF_MESSAGES & value.keys():
+        return False
+    role = _role(value)
+    return isinstance(role, str) and role in _KNOWN
+
+
+def is_messages(value: object) -> bool:
+    """Return whether a value is a list that begins with a message."""
+    return isinstance(value, list) and bool(value) and is_message(value[0])
+
+
+def _role(message: dict[str, Any]) -> object:
+    """Return the role of a message in its usual spelling, or as it is if that is unknown."""
+    role = next((message[name] for name in ("role", "from", "type") if message.get(name) is not None), None)
+    return _ROLES.get(role.lower(), role.lower()) if isinstance(role, str) else role
+
+
+class MessageReader:
+    """Reads the messages of one chat.
+
+    Args:
+        calls: names of the tool calls so far, by id; read and extended.
+
+    `skipped` counts what was passed over: messages without text or call, and thoughts.
+    """
+
+    def __init__(self, calls: dict[str, str] | None = None) -> None:
+        self.calls: dict[str, str] = {} if calls is None else calls
+        self.skipped: Counter[str] = Counter()
+
+    def items(self, message: object, *, recorded: bool = True) -> Iterator[InputMessage | AgentTurn]:
+        """Yield the input messages and turns of one message.
+
+        | field | becomes |
+        |---|---|
+        | `role`, else `from`, else `type`: human is user; gpt, chatgpt, ai, model are assistant | the speaker |
+        | `content`, else `value`, else `text`: a text, or a list of parts | an input message, or the action |
+        | `tool_calls` (with `function`, with `custom`, or flat), `function_call`, parts `tool_use` | the actions |
+        | the text beside calls | `AgentTurn.text` |
+        | the result in a call, parts `tool_result` | input messages |
+        | reasoning | nothing |
+
+        Raises:
+            InputError: the role, a part or a call is of an unknown kind.
+        """
+        fields = record("a message", message)
+        role = _role(fields)
+        if not isinstance(role, str) or role not in _KNOWN:
+            raise InputError(f"role {describe_value(fields.get('role', role))}", "this role is unknown", CORRECT)
+        content = next((fields[name] for name in _CONTENTS if fields.get(name) is not None), None)
+        texts, actions, results = self._parts(f"the content of a message of {role!r}", content)
+        text = content_text(f"the content of a message of {role!r}", texts)
+        if role == _CALL_ROLE:
+            yield self._text_call(text, recorded)
+        elif role == "assistant":
+            yield from self._turn(fields, text, actions, recorded)
+        elif role in ("tool", "function"):
+            name = fields.get("name") or self.calls.get(str(fields.get("tool_call_id")))
+            yield InputMessage(f"{role} {name}" if isinstance(name, str) else role, text)
+        elif text.strip():
+            yield from results
+            yield InputMessage(role, text)
+        elif results:
+            yield from results
+        else:
+            self.skipped[EMPTY] += 1
+
+    def _parts(self, name: str, content: object) -> tuple[Any, list[str], list[InputMessage]]:
+        """Return the content without its calls, results and thoughts, and these calls and results."""
+        if not isinstance(content, list):
+            return content, [], []
+        texts: list[object] = []
+        actions: list[str] = []
+        results: list[InputMessage] = []
+        for part in content:
+            kind = part.get("type") if isinstance(part, dict) else None
+            if kind == "tool_use":
+                actions.append(self._named(part.get("name"), part.get("input"), part.get("id")))
+            elif kind == "tool_result":
+                tool = self.calls.get(str(part.get("tool_use_id")))
+                results.append(InputMessage(f"tool {tool}" if tool else "tool", result_text(name, part.get("content"))))
+            elif isinstance(kind, str) and kind in _THOUGHTS:
+                self.skipped[THOUGHT] += 1
+            else:
+                texts.append(part)
+        return texts, actions, results
+
+    def _turn(
+        self, fields: dict[str, Any], text: str, actions: list[str], recorded: bool
+    ) -> Iterator[InputMessage | AgentTurn]:
+        results: list[InputMessage] = []
+        for call in optional_list("tool_calls", fields.get("tool_calls")):
+            actions.append(self._call(call, results))
+        if fields.get("function_call") is not None:
+            call = record("function_call", fields["function_call"])
+            actions.append(call_text(call.get("name"), call.get("arguments")))
+        text = text if text.strip() else content_text("refusal", fields.get("refusal"))
+        reward = optional_reward("reward", fields.get("reward"))
+        if actions:
+            yield AgentTurn(tuple(actions), reward, recorded, text.strip())
+            yield from results
+        elif text.strip():
+            yield AgentTurn((text,), reward, recorded)
+        elif reward:
+            raise InputError(
+                f"a reward of {reward:g} on a message without text or call", "a reward needs an action", CORRECT
+            )
+        else:
+            self.skipped[EMPTY] += 1
+
+    def _call(self, call: object, results: list[InputMessage]) -> str:
+        """Return the text of a call; its result, if it has one, is added to `results`."""
+        fields = optional_record("a tool call", call)
+        inner = next((fields[name] for name in ("function", "custom") if fields.get(name) is not None), None)
+        if isinstance(inner, dict):
+            name, where = inner.get("name"), inner
+        elif isinstance(inner, str):
+            name, where = inner, fields
+        elif "name" in fields or "tool_name" in fields:
+            name, where = fields.get("name", fields.get("tool_name")), fields
+        else:
+            raise InputError(
+                f"a tool call of type {describe_value(fields.get('type'))}", "this type of call is unknown", CORRECT
+            )
+        arguments = next((where[key] for key in _ARGUMENTS if where.get(key) is not None), None)
+        text = self._named(name, arguments, fields.get("id", fields.get("call_id", fields.get("tool_call_id"))))
+        for key in _RESULTS:
+            if fields.get(key) is not None:
+                results.append(InputMessage(f"tool {name}", result_text("a call's result", fields[key])))
+                break
+        return text
+
+    def _text_call(self, text: str, recorded: bool) -> AgentTurn:
+        """Return the turn of a message that is itself a call, as JSON text with name and arguments."""
+        call = record("a function call", parse_strict_json(text))
+        arguments = next((call[key] for key in _ARGUMENTS if call.get(key) is not None), None)
+        return AgentTurn((call_text(call.get("name"), arguments),), None, recorded)
+
+    def _named(self, name: object, arguments: object, identity: object) -> str:
+        text = call_text(name, arguments)
+        if identity is not None:
+            self.calls[str(identity)] = str(name)
+        return text

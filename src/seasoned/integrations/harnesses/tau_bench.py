@@ -1,0 +1,149 @@
+"""Readers of tau-bench and tau2 runs: conversations of an agent with a simulated user, with the task's reward."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import Any
+
+from seasoned.integrations.chat.messages import MessageReader, is_messages
+from seasoned.integrations.conversation import content_id
+from seasoned.integrations.field_rules import FieldRules
+from seasoned.integrations.json_input import Document, ReadEpisode, ReadResult, Refusal, reason
+from seasoned.integrations.json_shapes import (
+    optional_list,
+    optional_record,
+    optional_reward,
+    optional_text,
+    record,
+    text_key,
+    unix_time,
+)
+from seasoned.integrations.readers import Format, by_document
+from seasoned.types import Ending
+
+__all__ = ["TAU2", "TAU_BENCH"]
+
+_ENDINGS: dict[str, Ending] = {
+    "max_steps": "truncated",
+    "timeout": "truncated",
+    "too_many_errors": "aborted",
+    "agent_error": "aborted",
+    "user_error": "aborted",
+    "infrastructure_error": "aborted",
+    "unexpected_error": "aborted",
+}
+"""Endings by the termination reasons of tau2; every other reason is a regular end."""
+
+
+def read_run(document: Document, rules: FieldRules) -> Iterator[ReadEpisode]:
+    """Yield the episode of a tau-bench run.
+
+    | field | becomes |
+    |---|---|
+    | `traj`: messages, see `chat.messages.MessageReader` | steps |
+    | `reward` | the last step's reward |
+    | `task_id` | the task |
+    | a hash of the content | the episode's id |
+    | `info.error` | aborted |
+
+    Raises:
+        InputError: it is something else, or has a message of an unknown kind.
+    """
+    run = record("a run", document.value)
+    reader = MessageReader()
+    items = [item for message in optional_list("traj", run.get("traj")) for item in reader.items(message)]
+    info = optional_record("info", run.get("info"))
+    yield rules.read(
+        items,
+        source=run,
+        line=document.line,
+        created_at=None,
+        skipped=reader.skipped,
+        task=text_key("task_id", run.get("task_id")),
+        id=content_id("tau-bench", run),
+        reward=optional_reward("reward", run.get("reward")),
+        ending="aborted" if info.get("error") else "terminated",
+    )
+
+
+def _recognises(value: object) -> bool:
+    return isinstance(value, dict) and isinstance(value.get("traj"), list) and "task_id" in value
+
+
+class _Tau2Reader:
+    """Reads results of tau2: each simulation is an episode, and a refusal concerns that simulation only."""
+
+    def __init__(self, rules: FieldRules) -> None:
+        self._rules = rules
+
+    def add(self, document: Document) -> Iterator[ReadResult]:
+        try:
+            results = record("results", document.value)
+            info = optional_record("info", results.get("info"))
+            agent = optional_record("agent_info", info.get("agent_info"))
+            listed = optional_list("simulations", results["simulations"]) if "simulations" in results else [results]
+        except ValueError as error:
+            yield Refusal(document.line, reason(error))
+            return
+        for index, simulation in enumerate(listed):
+            try:
+                yield self._episode(simulation, agent, document.line)
+            except (ValueError, OverflowError, RecursionError) as error:
+                yield Refusal(document.line, f"simulation {index}: {reason(error)}")
+
+    def close(self) -> Iterator[ReadResult]:
+        return iter(())
+
+    def _episode(self, value: object, agent: dict[str, Any], line: int) -> ReadEpisode:
+        """Return the episode of a simulation.
+
+        `reward_info.reward` is the reward, `task_id` the task, `id` the id, `termination_reason` the ending. The tools
+        that the simulated user calls, and their results, are not shown to the agent: they are passed over.
+        """
+        simulation = record("a simulation", value)
+        reader = MessageReader()
+        items: list[Any] = []
+        for message in optional_list("messages", simulation.get("messages")):
+            fields = record("a message", message)
+            by_user = fields.get("role") == "tool" and fields.get("requestor") == "user"
+            if by_user or (fields.get("role") == "user" and fields.get("tool_calls")):
+                reader.skipped["the user's own tool calls and results"] += 1
+                continue
+            if fields.get("role") == "tool":
+                fields = {**fields, "tool_call_id": fields.get("id")}
+            items += reader.items(fields)
+        why = simulation.get("termination_reason")
+        reward_info = optional_record("reward_info", simulation.get("reward_info"))
+        identity = text_key("id", simulation.get("id"))
+        return self._rules.read(
+            items,
+            source=simulation,
+            line=line,
+            created_at=unix_time("end_time", simulation.get("end_time") or simulation.get("timestamp")),
+            skipped=reader.skipped,
+            task=text_key("task_id", simulation.get("task_id")),
+            id=f"tau2:{identity}" if identity else content_id("tau2", simulation),
+            reward=optional_reward("reward", reward_info.get("reward")),
+            ending=_ENDINGS.get(why, "terminated") if isinstance(why, str) else "terminated",
+            model=optional_text("model", agent.get("llm")),
+            policy=optional_text("agent", agent.get("implementation")),
+        )
+
+
+def _recognises_tau2(value: object) -> bool:
+    if not isinstance(value, dict):
+        return False
+    simulations = value.get("simulations")
+    if isinstance(simulations, list):
+        return "tasks" in value or "info" in value or not simulations or _is_simulation(simulations[0])
+    return _is_simulation(value)
+
+
+def _is_simulation(value: object) -> bool:
+    if not isinstance(value, dict) or not ("termination_reason" in value or "reward_info" in value):
+        return False
+    return "task_id" in value and is_messages(value.get("messages"))
+
+
+TAU_BENCH = Format("tau-bench runs", _recognises, by_document(read_run))
+TAU2 = Format("tau2 results", _recognises_tau2, _Tau2Reader)

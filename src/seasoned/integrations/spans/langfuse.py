@@ -1,0 +1,165 @@
+"""Reader of Langfuse exports: traces with their observations and scores."""
+
+from __future__ import annotations
+
+import contextlib
+from collections.abc import Iterator
+from typing import Any
+
+from seasoned.canonical_json import canonical_json
+from seasoned.integrations.chat.messages import is_message
+from seasoned.integrations.field_rules import FieldRules
+from seasoned.integrations.json_input import Document, ReadEpisode, ReadResult, Refusal, parse_strict_json, reason
+from seasoned.integrations.json_shapes import optional_list, optional_record, optional_text, record, text_key, unix_time
+from seasoned.integrations.readers import Format, SessionReader
+from seasoned.integrations.spans.genai_spans import conversation_episode
+from seasoned.integrations.spans.otlp import Telemetry
+
+__all__ = ["LANGFUSE"]
+
+_TYPES = {"GENERATION": "chat", "TOOL": "execute_tool", "AGENT": "invoke_agent"}
+_OTHERS = {"SPAN", "EVENT", "CHAIN", "RETRIEVER", "EMBEDDING", "EVALUATOR", "GUARDRAIL"}
+_ROOT = "trace"
+
+
+def _recognises(value: object) -> bool:
+    if not isinstance(value, dict):
+        return False
+    if isinstance(value.get("trace"), dict) and isinstance(value.get("observations"), list):
+        return True
+    if isinstance(value.get("observations"), list) and "id" in value:
+        return True
+    if "traceId" in value and "id" in value and "spanId" not in value:
+        return str(value.get("type", "")).upper() in _TYPES.keys() | _OTHERS
+    return "htmlPath" in value and "input" in value
+
+
+class _ExportReader:
+    """Reads traces, and observations on lines of their own, by `traceId`."""
+
+    def __init__(self, rules: FieldRules) -> None:
+        self._rules = rules
+        self._observations = SessionReader(
+            lambda each: (text_key("traceId", each.get("traceId")) or "", each, len(canonical_json(each))),
+            lambda key, each: iter((self._episode({"id": key}, [one for _, one in each], [], each[0][0]),)),
+        )
+
+    def add(self, document: Document) -> Iterator[ReadResult]:
+        try:
+            source = record("a trace", document.value)
+            if "traceId" in source and "observations" not in source:
+                yield from self._observations.add(document)
+                return
+            trace = optional_record("trace", source.get("trace")) or source
+            scores = [*optional_list("scores", trace.get("scores"))]
+            if trace is not source:
+                scores += optional_list("scores", source.get("scores"))
+            observations = optional_list("observations", source.get("observations"))
+            yield self._episode(trace, observations, scores, document.line)
+        except (ValueError, OverflowError, RecursionError) as error:
+            yield Refusal(document.line, reason(error))
+
+    def close(self) -> Iterator[ReadResult]:
+        yield from self._observations.close()
+
+    def _episode(self, trace: dict[str, Any], observations: list[Any], scores: list[Any], line: int) -> ReadEpisode:
+        """Return the episode of a trace.
+
+        | field | becomes |
+        |---|---|
+        | observations of type GENERATION | a turn: new messages of `input`, and `output` |
+        | TOOL | the tool's result, if no later input has it |
+        | `input` and `output` of a trace without a generation | a turn |
+        | a score of an observation; of the trace | the turn's reward; the last step's reward |
+        | `id`; `userId` | id; subject |
+        | `level` ERROR of the last generation | aborted |
+        """
+        key = text_key("id", trace.get("id")) or ""
+        spans = [_telemetry(record("an observation", each)) for each in observations if not isinstance(each, str)]
+        if not any("gen_ai.output.messages" in span["attributes"] for span in spans):
+            whole = {**trace, "type": "GENERATION", "id": _ROOT, "startTime": trace.get("timestamp", 0)}
+            spans.append(_telemetry(whole))
+        for score in scores:
+            if isinstance(score, dict):
+                _add_score(score, spans)
+        subject = optional_text("userId", trace.get("userId"))
+        return conversation_episode(f"langfuse:{key}", spans, line, self._rules, source=trace, subject=subject)
+
+
+def _telemetry(observation: dict[str, Any]) -> Telemetry:
+    """Return an observation as a span of the GenAI conventions."""
+    kind = _TYPES.get(str(observation.get("type", "")).upper())
+    attributes: dict[str, Any] = {} if kind is None else {"gen_ai.operation.name": kind}
+    if kind == "chat":
+        model = observation.get("model") or observation.get("providedModelName")
+        given, answer = _messages(observation.get("input"), "user"), _messages(observation.get("output"), "assistant")
+        attributes |= {"gen_ai.input.messages": given} if given else {}
+        attributes |= {"gen_ai.output.messages": answer[-1:]} if answer else {}
+        attributes |= {"gen_ai.request.model": model} if model else {}
+    elif kind == "execute_tool":
+        attributes |= {
+            "gen_ai.tool.name": observation.get("name"),
+            "gen_ai.tool.call.arguments": observation.get("input"),
+        }
+        attributes["gen_ai.tool.call.result"] = observation.get("output")
+    elif kind == "invoke_agent":
+        attributes["gen_ai.agent.name"] = observation.get("name")
+    start = unix_time("startTime", observation.get("startTime")) or 0.0
+    return {
+        "trace": "",
+        "span": text_key("id", observation.get("id")) or "",
+        "parent": text_key("parentObservationId", observation.get("parentObservationId")),
+        "start_s": start,
+        "end_s": unix_time("endTime", observation.get("endTime")) or start,
+        "error": observation.get("level") == "ERROR",
+        "attributes": attributes,
+        "events": [],
+        "log": False,
+    }
+
+
+def _messages(value: object, role: str) -> list[dict[str, Any]]:
+    """Return the messages of an input or output: a list, one message, a text, or an object with messages or choices."""
+    if isinstance(value, str) and value.strip()[:1] in ("{", "["):
+        with contextlib.suppress(ValueError):  # a text that only looks like JSON
+            value = parse_strict_json(value)
+    if isinstance(value, dict):
+        choices = value.get("choices")
+        if isinstance(choices, list) and choices and isinstance(choices[0], dict):
+            value = choices[0].get("message")
+        elif isinstance(value.get("messages"), list):
+            value = value["messages"]
+    if value is None or value in ("", [], {}):
+        return []
+    if isinstance(value, list) and all(
+        isinstance(item, dict) and ("role" in item or is_message(item)) for item in value
+    ):
+        return value
+    if isinstance(value, dict) and ("role" in value or is_message(value) or {"content", "tool_calls"} & value.keys()):
+        return [{"role": role, **value}]
+    return [{"role": role, "content": value if isinstance(value, str) else canonical_json(value)}]
+
+
+def _add_score(score: dict[str, Any], spans: list[Telemetry]) -> None:
+    """Add a numeric score as the evaluation of its observation, else of the whole trace."""
+    value = score.get("value")
+    if isinstance(value, bool):
+        value = float(value)
+    if not isinstance(value, int | float) or score.get("dataType") == "CATEGORICAL":
+        return
+    observation = score.get("observationId")
+    span = next((span for span in spans if span["span"] == observation), None)
+    if span is None:
+        span = {**spans[-1], "span": None, "parent": None, "log": True, "attributes": {}, "events": []}
+        spans.insert(0, span)
+    span["events"].append(
+        {
+            "name": "gen_ai.evaluation.result",
+            "time_s": unix_time("timestamp", score.get("timestamp")),
+            "attributes": {"gen_ai.evaluation.name": score.get("name"), "gen_ai.evaluation.score.value": value},
+            "body": None,
+        }
+    )
+
+
+LANGFUSE = Format("Langfuse exports", _recognises, _ExportReader)

@@ -1,0 +1,352 @@
+"""Every foreign format: its sample is recognised as this format only, and read as the steps that it defines."""
+
+from __future__ import annotations
+
+import json
+from typing import ClassVar, NamedTuple
+
+import pytest
+import trace_samples as samples
+
+from seasoned.integrations import FORMATS, ReadEpisode, Refusal, read_episodes
+from seasoned.integrations.conversation import AgentTurn
+from seasoned.integrations.field_rules import FieldRules
+from seasoned.integrations.formats import recognised_format
+from seasoned.integrations.json_input import Document
+
+
+def lines(*documents):
+    return [json.dumps(document).encode() for document in documents]
+
+
+def read(*documents, name="auto", **rules):
+    return list(read_episodes(name, lines(*documents), **rules))
+
+
+def one(*documents, **rules):
+    [item] = read(*documents, **rules)
+    assert isinstance(item, ReadEpisode), item
+    return item
+
+
+class Expected(NamedTuple):
+    """What the definition of a format gives for its sample: steps as (state, action), then the rest."""
+
+    steps: list[tuple[str, str]]
+    rewards: list[float]
+    task: str
+    ending: str = "terminated"
+    final_state: str | None = None
+    model: str | None = None
+    rewarded: bool = True
+
+
+ROME = Expected(
+    [("Time in Rome?", 'clock({"city":"Rome"})'), ("noon", "Noon.")],
+    [0, 0],
+    "Time in Rome?",
+    model="gpt-x",
+    rewarded=False,
+)
+
+CASES = {
+    "chat under a key": (
+        [samples.TRAJ],
+        {"messages": "run.traj", "reward": "outcome.reward", "task": "scenario"},
+        Expected(
+            [
+                ("A room for Friday, please.", 'rooms({"day":"Friday","floor":null,"quiet":true})'),
+                ("[101, 102]", 'book({"room":101})'),
+                ('{"ok":true}', "Room 101 is yours."),
+            ],
+            [0, 0, 1],
+            "booking",
+        ),
+    ),
+    "sharegpt": (
+        [samples.SHAREGPT],
+        {},
+        Expected(
+            [("Weather in Bern?", 'weather({"city":"Bern"})'), ("sunny", "It is sunny.")],
+            [0, 0],
+            "Weather in Bern?",
+            rewarded=False,
+        ),
+    ),
+    "anthropic": (
+        [samples.ANTHROPIC],
+        {},
+        Expected(
+            [
+                ("How many lamps?", 'stock({"item":"lamp"})'),
+                ("How many lamps?", "orders({})"),
+                ("tool stock:\n7\ntool orders:\nnone\nuser:\nQuick!", "Seven."),
+            ],
+            [0, 0, 0.5],
+            "How many lamps?",
+            model="claude-x",
+        ),
+    ),
+    "claude-code": (
+        samples.CLAUDE_CODE[:10],
+        {},
+        Expected(
+            [("Add a test", 'Read({"path":"a.py"})'), ("def f(): ...", "Done.")],
+            [0, 0],
+            "Add a test",
+            model="claude-x",
+            rewarded=False,
+        ),
+    ),
+    "codex": (
+        samples.CODEX,
+        {},
+        Expected(
+            [
+                ("Fix the build", 'shell({"command":["ls"]})'),
+                ("Makefile", 'local_shell({"command":["make"],"type":"exec"})'),
+                ("ok", "apply_patch(*** Begin)"),
+                ("patched", "It builds."),
+            ],
+            [0, 0, 0, 0],
+            "Fix the build",
+            model="gpt-x",
+            rewarded=False,
+        ),
+    ),
+    "responses": (
+        [samples.RESPONSES],
+        {},
+        Expected([("Is it open?", 'hours({"shop":4})')], [0.25], "Is it open?", model="gpt-x"),
+    ),
+    "tau-bench": (
+        [samples.TAU_BENCH],
+        {},
+        Expected(
+            [("Cancel my flight.", 'get_trip({"trip":"T1"})'), ('{"trip": "T1"}', "It is cancelled.")],
+            [0, 1],
+            "12",
+            final_state="###STOP###",
+        ),
+    ),
+    "tau2": (
+        [samples.TAU2],
+        {},
+        Expected(
+            [
+                ("assistant:\nHi! How can I help?\nuser:\nMy phone is dead.", 'lookup({"id":5})'),
+                ("Ann", "Switch it on."),
+                ("It is on.", "Good."),
+            ],
+            [0, 0, 0],
+            "t-9",
+            "truncated",
+            model="gpt-x",
+        ),
+    ),
+    "swe-agent": (
+        [samples.SWE_AGENT],
+        {},
+        Expected([("Fix issue 7.", "ls"), ("a.py\n", "submit")], [0, 0], "lib__lib-7", rewarded=False),
+    ),
+    "inspect": (
+        [samples.INSPECT],
+        {},
+        Expected([("2 + 2?", 'add({"a":2,"b":2})'), ("4", "4")], [0, 1], "sums/3", model="mock/model"),
+    ),
+    "openhands": (
+        [samples.OPENHANDS],
+        {},
+        Expected(
+            [("Fix issue 7.", 'execute_bash({"command":"ls"})'), ("a.py", 'finish({"final_thought":"Fixed."})')],
+            [0, 1],
+            "lib__lib-7",
+            model="gpt-x",
+        ),
+    ),
+    "openhands events": (
+        samples.OPENHANDS["history"],
+        {},
+        Expected(
+            [("Fix issue 7.", 'execute_bash({"command":"ls"})'), ("a.py", 'finish({"final_thought":"Fixed."})')],
+            [0, 0],
+            "Fix issue 7.",
+            rewarded=False,
+        ),
+    ),
+    "openhands sdk": (
+        [samples.OPENHANDS_SDK],
+        {},
+        Expected(
+            [("Fix issue 8.", 'terminal({"command":"ls"})')], [0], "lib__lib-8", final_state="b.py", rewarded=False
+        ),
+    ),
+    "otlp": ([samples.OTLP], {}, ROME),
+    "tempo": ([samples.TEMPO], {}, ROME),
+    "openinference": ([samples.OPENINFERENCE], {}, ROME._replace(steps=ROME.steps[:1], rewards=[0])),
+    "jaeger": ([samples.JAEGER], {}, ROME._replace(steps=[("Time in Rome?", "Noon.")], rewards=[0], model=None)),
+    "langfuse": (
+        [samples.LANGFUSE],
+        {},
+        Expected(
+            [("Where is it?", 'track({"n":3})'), ("Where is it?", "In Rome.")], [0, 1], "Where is it?", model="gpt-x"
+        ),
+    ),
+    "atif": (
+        [samples.ATIF],
+        {},
+        Expected([("List the files.", 'bash({"command":"ls"})')], [1], "files", final_state="a.txt", model="gpt-x"),
+    ),
+}
+
+
+@pytest.mark.parametrize("name", CASES)
+def test_sample_is_read_as_its_definition_says(name):
+    documents, rules, expected = CASES[name]
+    item = one(*documents, **rules)
+    episode = item.episode
+    assert [(step.state, step.action) for step in episode.steps] == expected.steps
+    assert [step.reward for step in episode.steps] == expected.rewards
+    assert (episode.task, episode.ending, episode.final_state) == (expected.task, expected.ending, expected.final_state)
+    assert (episode.model, item.rewarded) == (expected.model, expected.rewarded)
+
+
+@pytest.mark.parametrize("name", sorted(samples.DOCUMENTS))
+def test_sample_is_recognised_as_exactly_one_format(name):
+    for document in samples.DOCUMENTS[name]:
+        assert recognised_format(document) == name
+        specific = [other for other in FORMATS.names() if not FORMATS.load(other).general]
+        assert [other for other in specific if FORMATS.load(other).recognises(document)] == [name][: name != "openai"]
+
+
+def test_every_format_has_a_sample():
+    assert set(samples.DOCUMENTS) == set(FORMATS.names())
+
+
+@pytest.mark.parametrize("name", sorted(samples.DOCUMENTS))
+def test_file_read_twice_has_the_same_ids(name):
+    first, again = (read(*samples.DOCUMENTS[name]) for _ in range(2))
+    assert [item.episode.id for item in first] == [item.episode.id for item in again]
+    assert all(item.episode.id for item in first)
+
+
+class Recording(FieldRules):
+    """Rules that record the turns which a reader makes."""
+
+    turns: ClassVar[list[AgentTurn]] = []
+
+    def read(self, items, **fields):
+        listed = list(items)
+        self.turns.extend(item for item in listed if isinstance(item, AgentTurn))
+        return FieldRules.read(self, listed, **fields)
+
+
+BESIDE = {
+    "openai": "One moment.",
+    "anthropic": "I look.",
+    "claude-code": "I read the file.",
+    "codex": "I look.",
+    "responses": "I check.",
+    "swe-agent": "I list.",
+    "inspect": "I add.",
+    "openhands": "I list.",
+    "langfuse": "I look.",
+    "atif": "I list.",
+}
+
+
+@pytest.mark.parametrize("name", BESIDE)
+def test_text_beside_a_call_is_passed_on(name):
+    Recording.turns.clear()
+    reader = FORMATS.load(name).reader(Recording())
+    for number, document in enumerate(samples.DOCUMENTS[name], 1):
+        list(reader.add(Document(number, document)))
+    list(reader.close())
+    assert BESIDE[name] in [turn.text for turn in Recording.turns if turn.actions]
+
+
+def test_formats_in_one_file_are_told_apart():
+    every = [document for documents in samples.DOCUMENTS.values() for document in documents]
+    items = read(*every)
+    assert not [item for item in items if isinstance(item, Refusal)]
+    assert {item.format for item in items} == set(samples.DOCUMENTS)
+
+
+@pytest.mark.parametrize("layout", ["list", "indented list", "concatenated", "one document"])
+def test_documents_are_read_in_every_layout(layout):
+    runs = [samples.TAU_BENCH, {**samples.TAU_BENCH, "trial": 1}]
+    texts = {
+        "list": json.dumps(runs),
+        "indented list": json.dumps(runs, indent=2),
+        "concatenated": "\n".join(json.dumps(run, indent=1) for run in runs),
+        "one document": json.dumps(runs[0]),
+    }
+    items = list(read_episodes("auto", texts[layout].encode().splitlines()))
+    assert [item.format for item in items] == ["tau-bench"] * (1 if layout == "one document" else 2)
+
+
+def test_list_of_messages_is_one_chat():
+    item = one([samples.user("Hi"), samples.assistant("Hello")])
+    assert (item.format, item.episode.steps[0].state, item.episode.steps[0].action) == ("openai", "Hi", "Hello")
+
+
+def test_sidechain_is_an_episode_of_its_own():
+    first, second = read(*samples.CLAUDE_CODE)
+    assert (first.episode.id, second.episode.id) == ("claude-code:s-1", "claude-code:s-1/q7")
+    assert [(s.state, s.action) for s in second.episode.steps] == [("Find the tests", "In tests/.")]
+
+
+def test_passed_over_events_are_counted_by_kind():
+    item = one(*samples.CLAUDE_CODE[2:10])
+    assert item.skipped == {"messages of the program": 1, "events before a prompt was edited": 1, "thoughts": 1}
+    assert one(samples.TAU2).skipped == {"the user's own tool calls and results": 2}
+    assert one(samples.TRAJ, messages="run.traj").skipped == {"messages without text or call": 1}
+
+
+def test_interrupted_session_is_aborted():
+    stop = samples.claude("user", "u9", "a4", [{"type": "text", "text": "[Request interrupted by user]"}])
+    assert one(*samples.CLAUDE_CODE[2:10], stop).episode.ending == "aborted"
+
+
+@pytest.mark.parametrize(
+    ("scores", "evaluation", "reward"),
+    [
+        ({"match": {"value": "I"}}, None, 0.0),
+        ({"match": {"value": "C"}, "tone": {"value": 0.25}}, "tone", 0.25),
+        ({"match": {"value": True}}, "match", 1.0),
+    ],
+    ids=str,
+)
+def test_score_of_an_inspect_sample_is_the_reward(scores, evaluation, reward):
+    item = one({**samples.INSPECT_SAMPLE, "scores": scores}, evaluation=evaluation)
+    assert (item.episode.steps[-1].reward, item.rewarded) == (reward, True)
+
+
+@pytest.mark.parametrize(
+    ("task", "expected"),
+    [("/room for (\\w+)/", "Friday"), ("/room/", "room"), ("scenario", "booking"), ("run.traj.0.role", "system")],
+)
+def test_task_is_named_by_field_or_pattern(task, expected):
+    assert one(samples.TRAJ, task=task).episode.task == expected
+
+
+@pytest.mark.parametrize(
+    ("documents", "rules", "reason"),
+    [
+        ([{"a": 1}], {}, "no known format: an object with ['a']"),
+        ([{"a": [samples.user("Hi")], "b": [samples.user("Ho")]}], {}, "openai: lists of messages at ['a', 'b']"),
+        ([samples.TRAJ], {"messages": "traj"}, "--messages"),
+        ([samples.TRAJ], {"task": "nothing"}, "openai: nothing: no such field"),
+        ([samples.TRAJ], {"task": "/Monday/"}, "openai: the first user message"),
+        ([samples.TRAJ], {"reward": "scenario"}, "a reward must be a number"),
+        ([{**samples.TAU2["simulations"][0], "messages": [{"role": "bot", "text": ""}]}], {}, "role 'bot'"),
+        ([{**samples.INSPECT_SAMPLE, "scores": {"a": {}, "b": {}}}], {}, "inspect: sample 0: scores ['a', 'b']"),
+    ],
+    ids=str,
+)
+def test_refusal_names_format_and_next_step(documents, rules, reason):
+    items = read(
+        *documents, samples.SHAREGPT if "task" not in rules and "messages" not in rules else documents[0], **rules
+    )
+    assert reason in str(items[0])
+    assert isinstance(items[0], Refusal)
