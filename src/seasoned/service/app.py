@@ -16,6 +16,7 @@ from seasoned.protocols import StateEncoder
 from seasoned.registry import load_extra
 from seasoned.service.auth import HOLDER, LOOPBACK_HOSTS, AuthMiddleware, log
 from seasoned.service.bearer_tokens import ANYONE, Token
+from seasoned.service.byte_budget import ByteBudget
 from seasoned.service.json_documents import parse_json_body
 from seasoned.service.memory_pool import MemoryPool
 from seasoned.service.permissions import ForbiddenError, check_scope
@@ -25,12 +26,15 @@ from seasoned.service.routes import ROUTES, Route, ServiceRequest
 if TYPE_CHECKING:
     from fastapi import FastAPI
 
-__all__ = ["MAX_ANSWER_BYTES", "MAX_BODY_BYTES", "MAX_RUNNING", "TIMEOUT_S", "make_app"]
+__all__ = ["MAX_ANSWER_BYTES", "MAX_BODY_BYTES", "MAX_BYTES_IN_FLIGHT", "MAX_RUNNING", "TIMEOUT_S", "make_app"]
 
 MAX_BODY_BYTES = 4 * 1024 * 1024
 MAX_ANSWER_BYTES = 16 * 1024 * 1024
 MAX_RUNNING = 64
 """Requests at a time; the health check and the page's files are not counted."""
+
+MAX_BYTES_IN_FLIGHT = 256 * 1024 * 1024
+"""Bytes of bodies and answers at a time, over all connections: clients may send and read slowly."""
 
 _LARGE_BODY_BYTES = 256 * 1024
 """Larger bodies are worked on one at a time: the parser holds Python's lock, and threads in turn would starve the event
@@ -122,6 +126,7 @@ def make_app(
         hosts=hosts,
         max_body_bytes=max_body_bytes,
         max_running=MAX_RUNNING,
+        in_flight=ByteBudget(MAX_BYTES_IN_FLIGHT),
         body_timeout_s=_BODY_TIMEOUT_S,
         open_paths=(*_PAGE, "/healthz", "/openapi.json"),
     )

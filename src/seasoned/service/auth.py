@@ -12,6 +12,7 @@ from urllib.parse import quote, urlsplit
 
 from seasoned.errors import InputError, StoreBusyError, excerpt
 from seasoned.service.bearer_tokens import ANYONE, Token, holder_of
+from seasoned.service.byte_budget import ByteBudget, HeldBytes
 from seasoned.service.responses import JsonResponse, error_response
 
 __all__ = ["HOLDER", "LOOPBACK_HOSTS", "AuthMiddleware"]
@@ -30,6 +31,7 @@ HOLDER = "seasoned.holder"
 _READING = ("GET", "HEAD")
 _HOST = re.compile(r"(\[[0-9a-fA-F:.]+\]|[A-Za-z0-9._-]+)(?::[0-9]{1,5})?")
 _BODIES = ("POST", "PUT", "PATCH")
+_PART_BYTES = 64 * 1024
 _HEADERS = (
     (
         b"content-security-policy",
@@ -59,9 +61,10 @@ class AuthMiddleware:
         tokens: the bearer tokens; None: no authentication.
         hosts: accepted Host names; None: any.
         max_body_bytes: maximum size of a body.
-        max_running: requests at a time, each from the end of its body on; a further one is refused as busy. So is a
-            body that is not whole yet, where such bodies take more memory than this number of whole ones. Open paths
+        max_running: requests at a time, each from the end of its body on; a further one is refused as busy. Open paths
             are not counted.
+        in_flight: counts the bytes of all bodies and answers, from the first byte of a body until the client has taken
+            the answer. A body or an answer for which there is no room is refused as busy, too.
         body_timeout_s: seconds for a body to arrive.
         open_paths: paths that need no token: the page's own files, and the health check.
     """
@@ -74,6 +77,7 @@ class AuthMiddleware:
         hosts: Collection[str] | None,
         max_body_bytes: int,
         max_running: int,
+        in_flight: ByteBudget,
         body_timeout_s: float,
         open_paths: Collection[str] = (),
     ) -> None:
@@ -83,7 +87,7 @@ class AuthMiddleware:
         self._max_body_bytes = max_body_bytes
         self._max_running = max_running
         self._n_running = 0
-        self._arriving_bytes = 0
+        self._in_flight = in_flight
         self._body_timeout_s = body_timeout_s
         self._open_paths = frozenset(open_paths)
 
@@ -105,32 +109,73 @@ class AuthMiddleware:
             await send(message)
 
         try:
-            refusal = self._refusal(scope)
-            if refusal is not None:
-                await _send(refusal, sending)
-            elif self._is_open(scope):
-                await self._app(scope, _replayed(b"", receive), sending)
-            else:
-                body = await self._body(scope, receive)
-                if isinstance(body, JsonResponse):
-                    await _send(body, sending)
-                elif self._n_running >= self._max_running:
-                    rule = f"at most {self._max_running} requests are answered at a time"
-                    busy = StoreBusyError("one request more", rule, "Send it again in a moment.")
-                    await _send(error_response(busy), sending)
-                else:
-                    await self._run(scope, _replayed(body, receive), sending)
+            with self._in_flight.request() as held:
+                await self._answer(scope, receive, self._within_budget(held, sending), held)
         finally:
             client = (scope.get("client") or ("-",))[0]
             elapsed_ms = 1000 * (time.perf_counter() - began)
             log.info("%s %s %s %d %.1f ms", client, scope["method"], quote(scope["path"]), status, elapsed_ms)
 
+    async def _answer(self, scope: MutableMapping[str, Any], receive: Receive, send: Send, held: HeldBytes) -> None:
+        refusal = self._refusal(scope)
+        if refusal is not None:
+            await _send(refusal, send)
+        elif self._is_open(scope):
+            await self._app(scope, _replayed(b"", receive), send)
+        else:
+            body = await self._body(scope, receive, held)
+            if isinstance(body, JsonResponse):
+                await _send(body, send)
+            elif self._n_running >= self._max_running:
+                rule = f"at most {self._max_running} requests are answered at a time"
+                await _send(_busy("one request more", rule), send)
+            else:
+                await self._run(scope, _replayed(body, receive), send)
+
+    def _within_budget(self, held: HeldBytes, send: Send) -> Send:
+        """Return a `send` that refuses an answer for which there is no room, and sends a long one in parts.
+
+        The server waits before each part until the client has read those before.
+        """
+        refused = False
+
+        async def sending(message: AsgiMessage) -> None:
+            nonlocal refused
+            if message["type"] == "http.response.start":
+                length = dict(message.get("headers", [])).get(b"content-length", b"0")
+                refused = not held.take(int(length))
+                if refused:
+                    rule = f"bodies and answers have at most {self._in_flight.max_bytes} bytes together at a time"
+                    await _send(_busy(f"an answer of {int(length)} bytes", rule), send)
+                    return
+            if refused:
+                return
+            body = memoryview(message.get("body", b""))
+            while len(body) > _PART_BYTES:
+                await send({**message, "body": bytes(body[:_PART_BYTES]), "more_body": True})
+                body = body[_PART_BYTES:]
+            await send({**message, "body": bytes(body)} if "body" in message else message)
+
+        return sending
+
     async def _run(self, scope: MutableMapping[str, Any], receive: Receive, send: Send) -> None:
+        """Count a request as running until its answer begins: the client may take long to read it."""
         self._n_running += 1
+        is_running = True
+
+        def ended() -> None:
+            nonlocal is_running
+            self._n_running -= is_running
+            is_running = False
+
+        async def sending(message: AsgiMessage) -> None:
+            ended()
+            await send(message)
+
         try:
-            await self._app(scope, receive, send)
+            await self._app(scope, receive, sending)
         finally:
-            self._n_running -= 1
+            ended()
 
     def _is_open(self, scope: MutableMapping[str, Any]) -> bool:
         path = scope["path"].removeprefix(scope.get("root_path", ""))  # the application may be mounted in another one
@@ -205,12 +250,12 @@ class AuthMiddleware:
             )
         return self._too_large(int(length)) if int(length) > self._max_body_bytes else None
 
-    async def _body(self, scope: MutableMapping[str, Any], receive: Receive) -> bytes | JsonResponse:
-        """Return the body, or the refusal of a body that is too large or too slow."""
+    async def _body(self, scope: MutableMapping[str, Any], receive: Receive, held: HeldBytes) -> bytes | JsonResponse:
+        """Return the body, or the refusal of a body that is too large or too slow, or for which there is no room."""
         if scope["method"] in _READING:
             return b""
         parts: list[bytes] = []
-        size_bytes, more, max_bytes = 0, True, self._max_running * self._max_body_bytes
+        size_bytes, more = 0, True
         try:
             async with asyncio.timeout(self._body_timeout_s):
                 while more:
@@ -221,18 +266,15 @@ class AuthMiddleware:
                         )
                     parts.append(message.get("body", b""))
                     size_bytes += len(parts[-1])
-                    self._arriving_bytes += len(parts[-1])
                     more = message.get("more_body", False)
                     if size_bytes > self._max_body_bytes:
                         return self._too_large(size_bytes)
-                    if more and self._arriving_bytes > max_bytes:
-                        rule = f"bodies that are not whole yet have at most {max_bytes} bytes together"
-                        return error_response(StoreBusyError("one body more", rule, "Send it again in a moment."))
+                    if not held.take(len(parts[-1])):
+                        rule = f"bodies and answers have at most {self._in_flight.max_bytes} bytes together at a time"
+                        return _busy("one body more", rule)
         except TimeoutError:
             rule = f"a body arrives within {self._body_timeout_s:g} s"
             return error_response(StoreBusyError("an incomplete body", rule, "Send it at once."), 408)
-        finally:
-            self._arriving_bytes -= size_bytes
         return b"".join(parts)
 
     def _too_large(self, size_bytes: int) -> JsonResponse:
@@ -267,6 +309,10 @@ def _replayed(body: bytes, receive: Receive) -> Receive:
         return {"type": "http.request", "body": body, "more_body": False}
 
     return again
+
+
+def _busy(seen: str, rule: str) -> JsonResponse:
+    return error_response(StoreBusyError(seen, rule, "Send it again in a moment."))
 
 
 async def _send(response: JsonResponse, send: Send) -> None:

@@ -89,7 +89,9 @@ def limited_protocol(limits: ConnectionLimits) -> type[asyncio.Protocol]:
         @property
         def waits_for_client(self) -> bool:
             """Whether the client has to act: send a request's head or the rest of its body, or read the answer."""
-            return self._waits_for_head or (self.cycle.more_body and not self.cycle.response_started)
+            if self._waits_for_head:
+                return True
+            return self.transport.get_write_buffer_size() > 0 if self.cycle.response_started else self.cycle.more_body
 
         def drop(self) -> None:
             """Close the connection at once, also if the client does not read."""
