@@ -51,6 +51,7 @@ def episode_of(
     model: str | None = None,
     policy: str | None = None,
     subject: str | None = None,
+    plain_states: bool = False,
 ) -> tuple[Episode, bool]:
     """Return the episode, and whether the conversation has a reward.
 
@@ -59,7 +60,8 @@ def episode_of(
     before, with what the agent said beside its calls. The first message alone is its own text. Parallel calls share one
     state, and so do turns without a message between them. Instructions (`system`, `developer`) are left out of a state,
     unless there is no other message. A turn before the first message is no step; the next state contains it, as
-    `assistant:`. The last messages are the final state.
+    `assistant:`. The last messages are the final state. With `plain_states`, a state has neither goal nor calls: that
+    is for agents that decide on the last messages alone.
 
     The task is `task`, else the first 1000 characters of the first user message, else of the first message. A turn's
     reward belongs to its last action. `rewards` has one reward for each recorded turn, or for each step. `reward` is
@@ -91,10 +93,11 @@ def episode_of(
         if state is None:
             messages.extend(InputMessage("assistant", action) for action in item.actions)
             continue
-        if len(goal) < MAX_GOAL_CHARS:
+        if len(goal) < MAX_GOAL_CHARS and not plain_states:
             said = [goal, *(each.text.strip() for each in messages if each.speaker == "user")]
             goal = "\n".join(text for text in said if text)[:MAX_GOAL_CHARS]
-        recent = [*recent, *map(call_name, item.actions)][-N_RECENT_CALLS:]
+        if not plain_states:
+            recent = [*recent, *map(call_name, item.actions)][-N_RECENT_CALLS:]
         messages = [InputMessage("assistant", item.text)] if item.text.strip() else []
         if item.recorded:
             steps.extend(Step(state, action) for action in item.actions)

@@ -27,6 +27,7 @@ from seasoned.integrations.readers import DocumentReader, Format
 
 __all__ = ["ATIF", "read_atif", "trajectories"]
 
+_OUR_AGENT = "seasoned"  # of `integrations.harbor`, which decides on the last observation alone
 _VERSION = re.compile(r"ATIF-v1\.\d{1,4}")
 
 
@@ -45,7 +46,7 @@ def read_atif(document: Document, rules: FieldRules | None = None) -> Iterator[R
     | `is_copied_context` | context, no step: the original trajectory records it |
     | `trajectory_id`, else `session_id`, else a hash of the content | the episode's id |
     | `agent.model_name`, else the first `model_name` of a step | model |
-    | `agent.name` | policy |
+    | `agent.name` | policy; states of our own agent for Harbor, `seasoned`, are its observations as they are |
     | the last `timestamp` | time of the episode |
     | `extra.reward` or `extra.score` of a step | the reward of the step's last action |
     | `extra.reward` or `extra.score` of the document, else of `final_metrics` | the last step's reward |
@@ -108,6 +109,7 @@ def read_atif(document: Document, rules: FieldRules | None = None) -> Iterator[R
         model=next((text for model in models if (text := optional_text("model_name", model))), None),
         policy=optional_text("agent name", agent.get("name")),
         subject=optional_text("subject", extra.get("subject")),
+        plain_states=agent.get("name") == _OUR_AGENT,
     )
 
 
