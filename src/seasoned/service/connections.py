@@ -91,7 +91,9 @@ def limited_protocol(limits: ConnectionLimits) -> type[asyncio.Protocol]:
             """Whether the client has to act: send a request's head or the rest of its body, or read the answer."""
             if self._waits_for_head:
                 return True
-            return self.transport.get_write_buffer_size() > 0 if self.cycle.response_started else self.cycle.more_body
+            if self.cycle.response_started:
+                return bool(self.transport.get_write_buffer_size())
+            return bool(self.cycle.more_body)
 
         def drop(self) -> None:
             """Close the connection at once, also if the client does not read."""
