@@ -9,7 +9,7 @@ import pytest
 
 from seasoned.integrations import ReadEpisode, Refusal, read_episodes
 
-BEFORE = "goal:\nMake hello.txt.\nrecent:\nbash, pwd\n"
+BEFORE = "goal:\nMake hello.txt.\nrecent:\nbash, pwd\nassistant:\nFirst a look.\n"
 TRAJECTORY = {
     "schema_version": "ATIF-v1.7",
     "session_id": "0193-run",

@@ -9,10 +9,11 @@ import pytest
 import trace_samples as samples
 
 from seasoned.integrations import FORMATS, ReadEpisode, Refusal, read_episodes
-from seasoned.integrations.conversation import AgentTurn
+from seasoned.integrations.conversation import AgentTurn, InputMessage
 from seasoned.integrations.field_rules import FieldRules
 from seasoned.integrations.formats import recognised_format
 from seasoned.integrations.json_input import Document
+from seasoned.states.transcript.transcript_text import Transcript
 
 
 def lines(*documents):
@@ -41,10 +42,16 @@ class Expected(NamedTuple):
     rewarded: bool = True
 
 
+def later(goal, recent, *messages):
+    """Return the state after some calls: the goal, the calls, and the messages as (speaker, text)."""
+    return Transcript([InputMessage(*message) for message in messages], recent.split(), goal).text
+
+
+ROOM, ROME_GOAL = "A room for Friday, please.", "Time in Rome?"
 ROME = Expected(
-    [("Time in Rome?", 'clock({"city":"Rome"})'), ("noon", "Noon.")],
+    [(ROME_GOAL, 'clock({"city":"Rome"})'), (later(ROME_GOAL, "clock", ("tool clock", "noon")), "Noon.")],
     [0, 0],
-    "Time in Rome?",
+    ROME_GOAL,
     model="gpt-x",
     rewarded=False,
 )
@@ -55,9 +62,12 @@ CASES = {
         {"messages": "run.traj", "reward": "outcome.reward", "task": "scenario"},
         Expected(
             [
-                ("A room for Friday, please.", 'rooms({"day":"Friday","floor":null,"quiet":true})'),
-                ("[101, 102]", 'book({"room":101})'),
-                ('{"ok":true}', "Room 101 is yours."),
+                (ROOM, 'rooms({"day":"Friday","floor":null,"quiet":true})'),
+                (
+                    later(ROOM, "rooms", ("assistant", "One moment."), ("tool rooms", "[101, 102]")),
+                    'book({"room":101})',
+                ),
+                (later(ROOM, "rooms book", ("tool book", '{"ok":true}')), "Room 101 is yours."),
             ],
             [0, 0, 1],
             "booking",
@@ -67,7 +77,10 @@ CASES = {
         [samples.SHAREGPT],
         {},
         Expected(
-            [("Weather in Bern?", 'weather({"city":"Bern"})'), ("sunny", "It is sunny.")],
+            [
+                ("Weather in Bern?", 'weather({"city":"Bern"})'),
+                (later("Weather in Bern?", "weather", ("tool", "sunny")), "It is sunny."),
+            ],
             [0, 0],
             "Weather in Bern?",
             rewarded=False,
@@ -80,7 +93,17 @@ CASES = {
             [
                 ("How many lamps?", 'stock({"item":"lamp"})'),
                 ("How many lamps?", "orders({})"),
-                ("tool stock:\n7\ntool orders:\nnone\nuser:\nQuick!", "Seven."),
+                (
+                    later(
+                        "How many lamps?",
+                        "stock orders",
+                        ("assistant", "I look."),
+                        ("tool stock", "7"),
+                        ("tool orders", "none"),
+                        ("user", "Quick!"),
+                    ),
+                    "Seven.",
+                ),
             ],
             [0, 0, 0.5],
             "How many lamps?",
@@ -91,7 +114,13 @@ CASES = {
         samples.CLAUDE_CODE[:10],
         {},
         Expected(
-            [("Add a test", 'Read({"path":"a.py"})'), ("def f(): ...", "Done.")],
+            [
+                ("Add a test", 'Read({"path":"a.py"})'),
+                (
+                    later("Add a test", "Read", ("assistant", "I read the file."), ("tool Read", "def f(): ...")),
+                    "Done.",
+                ),
+            ],
             [0, 0],
             "Add a test",
             model="claude-x",
@@ -104,9 +133,15 @@ CASES = {
         Expected(
             [
                 ("Fix the build", 'shell({"command":["ls"]})'),
-                ("Makefile", 'local_shell({"command":["make"],"type":"exec"})'),
-                ("ok", "apply_patch(*** Begin)"),
-                ("patched", "It builds."),
+                (
+                    later("Fix the build", "shell", ("assistant", "I look."), ("tool shell", "Makefile")),
+                    'local_shell({"command":["make"],"type":"exec"})',
+                ),
+                (later("Fix the build", "shell local_shell", ("tool local_shell", "ok")), "apply_patch(*** Begin)"),
+                (
+                    later("Fix the build", "shell local_shell apply_patch", ("tool apply_patch", "patched")),
+                    "It builds.",
+                ),
             ],
             [0, 0, 0, 0],
             "Fix the build",
@@ -123,10 +158,13 @@ CASES = {
         [samples.TAU_BENCH],
         {},
         Expected(
-            [("Cancel my flight.", 'get_trip({"trip":"T1"})'), ('{"trip": "T1"}', "It is cancelled.")],
+            [
+                ("Cancel my flight.", 'get_trip({"trip":"T1"})'),
+                (later("Cancel my flight.", "get_trip", ("tool get_trip", '{"trip": "T1"}')), "It is cancelled."),
+            ],
             [0, 1],
             "12",
-            final_state="###STOP###",
+            final_state=later("Cancel my flight.", "get_trip respond", ("user", "###STOP###")),
         ),
     ),
     "tau2": (
@@ -135,8 +173,8 @@ CASES = {
         Expected(
             [
                 ("assistant:\nHi! How can I help?\nuser:\nMy phone is dead.", 'lookup({"id":5})'),
-                ("Ann", "Switch it on."),
-                ("It is on.", "Good."),
+                (later("My phone is dead.", "lookup", ("tool lookup", "Ann")), "Switch it on."),
+                (later("My phone is dead.", "lookup respond", ("user", "It is on.")), "Good."),
             ],
             [0, 0, 0],
             "t-9",
@@ -147,30 +185,53 @@ CASES = {
     "swe-agent": (
         [samples.SWE_AGENT],
         {},
-        Expected([("Fix issue 7.", "ls"), ("a.py\n", "submit")], [0, 0], "lib__lib-7", rewarded=False),
+        Expected(
+            [
+                ("Fix issue 7.", "ls"),
+                (later("Fix issue 7.", "respond", ("assistant", "I list."), ("observation", "a.py\n")), "submit"),
+            ],
+            [0, 0],
+            "lib__lib-7",
+            rewarded=False,
+        ),
     ),
     "inspect": (
         [samples.INSPECT],
         {},
-        Expected([("2 + 2?", 'add({"a":2,"b":2})'), ("4", "4")], [0, 1], "sums/3", model="mock/model"),
+        Expected(
+            [
+                ("2 + 2?", 'add({"a":2,"b":2})'),
+                (later("2 + 2?", "add", ("assistant", "I add."), ("tool add", "4")), "4"),
+            ],
+            [0, 1],
+            "sums/3",
+            model="mock/model",
+        ),
     ),
     "openhands": (
         [samples.OPENHANDS],
         {},
         Expected(
-            [("Fix issue 7.", 'execute_bash({"command":"ls"})'), ("a.py", 'finish({"final_thought":"Fixed."})')],
+            [
+                ("Fix issue 7.", 'execute_bash({"command":"ls"})'),
+                (
+                    later("Fix issue 7.", "execute_bash", ("assistant", "I list."), ("tool run", "a.py")),
+                    'finish({"final_thought":"Fixed."})',
+                ),
+            ],
             [0, 1],
             "lib__lib-7",
             model="gpt-x",
         ),
     ),
     "openhands events": (
-        samples.OPENHANDS["history"],
+        samples.OPENHANDS["history"][1:6],
         {},
         Expected(
-            [("Fix issue 7.", 'execute_bash({"command":"ls"})'), ("a.py", 'finish({"final_thought":"Fixed."})')],
-            [0, 0],
+            [("Fix issue 7.", 'execute_bash({"command":"ls"})')],
+            [0],
             "Fix issue 7.",
+            final_state=later("Fix issue 7.", "execute_bash", ("assistant", "I list."), ("tool run", "a.py")),
             rewarded=False,
         ),
     ),
@@ -178,24 +239,40 @@ CASES = {
         [samples.OPENHANDS_SDK],
         {},
         Expected(
-            [("Fix issue 8.", 'terminal({"command":"ls"})')], [0], "lib__lib-8", final_state="b.py", rewarded=False
+            [("Fix issue 8.", 'terminal({"command":"ls"})')],
+            [0],
+            "lib__lib-8",
+            final_state=later("Fix issue 8.", "terminal", ("assistant", "I list."), ("tool terminal", "b.py")),
+            rewarded=False,
         ),
     ),
     "otlp": ([samples.OTLP], {}, ROME),
     "tempo": ([samples.TEMPO], {}, ROME),
     "openinference": ([samples.OPENINFERENCE], {}, ROME._replace(steps=ROME.steps[:1], rewards=[0])),
-    "jaeger": ([samples.JAEGER], {}, ROME._replace(steps=[("Time in Rome?", "Noon.")], rewards=[0], model=None)),
+    "jaeger": ([samples.JAEGER], {}, ROME._replace(steps=[(ROME_GOAL, "Noon.")], rewards=[0], model=None)),
     "langfuse": (
         [samples.LANGFUSE],
         {},
         Expected(
-            [("Where is it?", 'track({"n":3})'), ("Where is it?", "In Rome.")], [0, 1], "Where is it?", model="gpt-x"
+            [
+                ("Where is it?", 'track({"n":3})'),
+                (later("Where is it?", "track", ("assistant", "I look."), ("tool track", "Rome")), "In Rome."),
+            ],
+            [0, 1],
+            "Where is it?",
+            model="gpt-x",
         ),
     ),
     "atif": (
         [samples.ATIF],
         {},
-        Expected([("List the files.", 'bash({"command":"ls"})')], [1], "files", final_state="a.txt", model="gpt-x"),
+        Expected(
+            [("List the files.", 'bash({"command":"ls"})')],
+            [1],
+            "files",
+            final_state=later("List the files.", "bash", ("assistant", "I list."), ("tool bash", "a.txt")),
+            model="gpt-x",
+        ),
     ),
 }
 

@@ -55,7 +55,7 @@ def says(*contents, **fields):
 def test_transcript_is_read_as_the_expected_episode():
     item = one(SHOP)
     episode = item.episode
-    before = "goal:\nWhere is order 4417?\nrecent:\nget_order, get_time\n"
+    before = "goal:\nWhere is order 4417?\nrecent:\nget_order, get_time\nassistant:\nLet me look.\n"
     results = before + 'tool get_order:\n{"status": "shipped"}\ntool get_time:\n10:00'
     assert [(step.state, step.action, step.reward) for step in episode.steps] == [
         ("Where is order 4417?", 'get_order({"fields":["status"],"order":4417})', 0.0),

@@ -454,7 +454,13 @@ LANGFUSE = {
             "startTime": "2026-01-02T10:00:02Z",
             "endTime": "2026-01-02T10:00:03Z",
             "model": "gpt-x",
-            "input": {"messages": [user("Where is it?")]},
+            "input": {
+                "messages": [
+                    user("Where is it?"),
+                    assistant("I look.", tool_calls=[call("k", "track", '{"n": 3}')]),
+                    {"role": "tool", "tool_call_id": "k", "content": "Rome"},
+                ]
+            },
             "output": "In Rome.",
         },
     ],
