@@ -78,7 +78,7 @@ def test_trial_is_read_as_the_expected_episode(job):
     episode = trial.episode
     assert [(step.state, step.action, step.reward) for step in episode.steps] == [
         ("Make a.txt.", "ls", 0.0),
-        ("goal:\nMake a.txt.\nrecent:\nrespond\nobservation:\nb.txt", "touch a.txt", 1.0),
+        ("b.txt", "touch a.txt", 1.0),
     ]
     assert (episode.id, episode.task, episode.model, episode.policy) == (ID, "Make a.txt.", "m", "seasoned")
     assert (trial.name, trial.created_at, trial.refusal) == ("make-a__x", 1767323045.0, None)
