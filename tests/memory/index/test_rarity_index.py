@@ -12,10 +12,10 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from seasoned.errors import InputError
-from seasoned.memory.index.feature_terms import unsplit
 from seasoned.memory.index.jaccard import JaccardIndex
 from seasoned.memory.index.rarity import RarityIndex
-from seasoned.memory.index.rarity_weights import counted_sets
+from seasoned.memory.index.rarity_weights import common_above, counted_sets
+from seasoned.memory.index.term_keys import keys_by
 from seasoned.states.subwords import subword_terms
 
 PROPERTY = settings(max_examples=80, deadline=None, derandomize=True)
@@ -28,7 +28,16 @@ STORED = st.lists(SETS, min_size=1, max_size=20)
 
 def pairs(feature):
     """Return terms that are parts of a feature, so that different features share some: of "abc" "abc", "ab", "bc"."""
-    return sorted({feature, *(feature[i : i + 2] for i in range(len(feature) - 1))})
+    return list(dict.fromkeys([feature, *(feature[i : i + 2] for i in range(len(feature) - 1))]))
+
+
+def unsplit(feature):
+    return [feature]
+
+
+def before_dash(feature):
+    """Return a feature and what stands before its dash."""
+    return list(dict.fromkeys([feature, feature.split("-")[0]]))
 
 
 TERMS_OF = {"pairs": pairs, "unsplit": unsplit}
@@ -69,7 +78,7 @@ class Filled:
         self.index = self.layer(enumerate(stored), visits)
 
     def afresh(self):
-        rarity = RarityIndex(self.terms_of)
+        rarity = RarityIndex(keys_by(self.terms_of))
         rarity.terms.add(self.number)
         return rarity
 
@@ -247,7 +256,7 @@ def test_features_added_one_by_one_give_the_same_results():
     rng = np.random.default_rng(3)
     stored = [named(rng.choice(3000, size=5).tolist()) for _ in range(700)]
     whole = Filled(stored, pairs)
-    rarity, index = RarityIndex(pairs), JaccardIndex()
+    rarity, index = RarityIndex(keys_by(pairs)), JaccardIndex()
     text_of = {number: feature for feature, number in whole.number.items()}
     first = 0
     for stop in (500, 1000, len(text_of)):
@@ -257,6 +266,62 @@ def test_features_added_one_by_one_give_the_same_results():
     index.add([(i, sorted(whole.number[feature] for feature in members), i) for i, members in enumerate(stored)])
     for query in (stored[3], named([1, 50, 700])):
         assert rarity.search([index], query, k=20, threshold=0.0) == whole.search(query, k=20, threshold=0.0)
+
+
+def without_common(stored, terms_of):
+    """The definition of terms by those of features: a common one is left out, but where it is the feature itself."""
+    in_use = set().union(*stored[: counted_sets(len(stored))])
+    held = Counter(term for feature in in_use for term in terms_of(feature))
+    common = {term for term, n in held.items() if n > common_above(len(in_use))}
+    assert len(common) <= 20 * max(len(terms_of(feature)) for feature in in_use)
+
+    def terms(feature):
+        left = [term for term in terms_of(feature) if term not in common]
+        return [("alone", feature), *left] if feature in common else left
+
+    return terms, common
+
+
+@pytest.mark.parametrize("kernel", KERNEL_NAMES)
+def test_prefix_of_most_features_says_nothing_until_they_are_few_again(kernel):
+    ids = [frozenset([f"order-{i}", f"desk-{i % 7}", f"n{i % 3}"]) for i in range(1100)]
+    stored = [*ids, frozenset(["order", "n1"]), frozenset(["order"]), frozenset(["order-7", "order"])]
+    later = [frozenset(f"other{i}-{j}" for j in range(320)) for i in range(90)]
+    filled = Filled([*stored, *later], before_dash, kernel)
+    filled.index = filled.layer(enumerate(stored))
+    queries = [["order-7"], ["order"], ["order", "desk-3"], ["order-99999", "n1"], ["order-5", "desk-1"]]
+    for sets, expected_common in ((stored, {"order"}), (stored + later, set())):
+        filled.index.add(
+            [(i, sorted(filled.number[f] for f in sets[i]), i) for i in range(len(filled.index), len(sets))]
+        )
+        terms, common = without_common(sets, before_dash)
+        assert common == expected_common
+        squared = weights(sets, terms)
+        for query in queries:
+            near = [(round(cosine(query, members, squared, terms), 9), i) for i, members in enumerate(sets)]
+            expected = sorted((match for match in near if match[0] > 0.0), reverse=True)[:40]
+            matches = filled.search(query, k=40, threshold=0.0)
+            assert [id_ for _, _, id_ in matches] == [id_ for _, id_ in expected]
+            assert [found for found, _, _ in matches] == pytest.approx([found for found, _ in expected])
+        among = [1, 7, 1100, 1101, 1102]
+        between = filled.rarity.similarities([filled.index], among)
+        assert between == pytest.approx(
+            np.array([[cosine(sets[i], sets[j], squared, terms) for j in among] for i in among])
+        )
+        filled.rarity.terms.replace(dict(filled.number))  # of features that kept their numbers nothing changes
+        filled.rarity.clear()
+
+
+def test_terms_follow_features_that_get_other_numbers():
+    filled = Filled([frozenset(["card", "lamp"]), frozenset(["boat"])], subword_terms)
+    assert filled.search(["boats"], k=1, threshold=0.0)
+    filled.rarity.clear()
+    filled.rarity.terms.replace({"boat": 0, "lamp": 1, "oar": 2})
+    filled.index = JaccardIndex()
+    filled.index.add([(0, [0, 2], 5), (1, [1], 6)])
+    [(near, _, id_)] = filled.search(["boats"], k=5, threshold=0.0)
+    afresh = Filled([frozenset(["boat", "oar"]), frozenset(["lamp"])], subword_terms)
+    assert (near, id_) == (afresh.search(["boats"], k=5, threshold=0.0)[0][0], 0)
 
 
 def test_unknown_features_of_the_query_lower_similarity():

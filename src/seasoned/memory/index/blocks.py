@@ -20,6 +20,7 @@ __all__ = [
     "Rows",
     "post_by_sorting",
     "ranges",
+    "stable_order",
 ]
 
 Ints = npt.NDArray[Any]
@@ -98,7 +99,7 @@ def ranges(starts: Ints, lengths: Ints) -> Ints:
 
 def post_by_sorting(tokens: Ints, starts: Ints) -> Lists:
     """Return the lists of at most `MAX_ROWS` rows."""
-    order = _stable_order(tokens)
+    order = stable_order(tokens)
     rows = np.repeat(np.arange(len(starts) - 1, dtype=np.uint16), np.diff(starts))[order]
     ordered = tokens[order]
     heads = np.flatnonzero(np.concatenate([[True], ordered[1:] != ordered[:-1]])[: len(ordered)])
@@ -106,7 +107,7 @@ def post_by_sorting(tokens: Ints, starts: Ints) -> Lists:
     return Lists(vocabulary, np.append(heads, [len(ordered)] * 2).astype(np.uint32), rows)
 
 
-def _stable_order(tokens: Ints) -> Ints:
+def stable_order(tokens: Ints) -> Ints:
     """Return the order that sorts these tokens, by halves: NumPy sorts 16-bit numbers by radix, in linear time."""
     order = np.argsort(tokens.astype(np.uint16), kind="stable")
     high = (tokens >> np.uint32(16)).astype(np.uint16)

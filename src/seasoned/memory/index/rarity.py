@@ -3,19 +3,19 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Collection, Sequence
+from collections.abc import Collection, Sequence
 from typing import NamedTuple
 
 import numpy as np
 
 from seasoned.core.arrays import Floats
 from seasoned.memory.index.blocks import Block, Ints, Lists, Rows
-from seasoned.memory.index.feature_terms import FeatureTerms, sums_by_set
+from seasoned.memory.index.feature_terms import FeatureTerms
 from seasoned.memory.index.jaccard import JaccardIndex
 from seasoned.memory.index.kernel import Kernel, Match
 from seasoned.memory.index.rarity_weights import ROWS_A_FLOOR, Norms, RarityWeights, blocks_of
+from seasoned.memory.index.term_keys import TermKeys, subword_keys, sums_by_set
 from seasoned.memory.values.ranking import best_first
-from seasoned.states.subwords import subword_terms
 from seasoned.types.queries import check_nearest
 
 __all__ = ["RarityIndex"]
@@ -124,8 +124,10 @@ class RarityIndex:
 
     A feature f has the terms T(f): itself, its words and their 4-grams (`seasoned.states.subwords.subword_terms`). Its
     vector v(f) has one dimension a term, with `w(t) = ln(1 + (N + 1) / (n_t + 1))` for each of its own: N is the number
-    of counted sets (`counted_sets`), n_t that of the features with t in them, added up over those sets. A set has the
-    sum of its features' vectors, and two sets a, b have the similarity
+    of counted sets (`counted_sets`), n_t that of the features with t in them, added up over those sets. A common term,
+    which more than a twentieth of the features in use hold, and more than 1,000 (`common_above`), has the weight 0; but
+    where it is the feature itself, it is a term that no other feature holds. A set has the sum of its features'
+    vectors, and two sets a, b have the similarity
 
         c(a, b) = <x_a, x_b> / (|x_a| |x_b|),   x_a = sum_{f in a} v(f)
 
@@ -147,7 +149,7 @@ class RarityIndex:
     Inf. Process. Manage. 31). That pays where few features share terms with the query; those of many are all read.
 
     Args:
-        terms_of: the terms of a feature, each once.
+        keys_of: makes the keys of the terms of features.
 
     Attributes:
         terms: the terms of the features; add each feature before sets that hold it.
@@ -162,8 +164,8 @@ class RarityIndex:
         [(0, 1.0), (1, 0.529), (2, 0.087)]
     """
 
-    def __init__(self, terms_of: Callable[[str], Sequence[str]] = subword_terms) -> None:
-        self.terms = FeatureTerms(terms_of)
+    def __init__(self, keys_of: TermKeys = subword_keys) -> None:
+        self.terms = FeatureTerms(keys_of)
         self.few_postings = _FEW_POSTINGS
         self._weights = RarityWeights(self.terms)
         self._dense: Floats = np.zeros(1024)  # what each feature adds to the product; all 0 between searches
@@ -252,6 +254,7 @@ class RarityIndex:
         terms, counts, unknown = self.terms.count(features)
         values = counts * weights.of_terms[terms]
         norm = math.sqrt(float(counts @ values) + weights.of_new * float(unknown @ unknown))
+        terms, values = terms[values > 0.0], values[values > 0.0]
         alike, products = self.terms.sum_by_feature(terms, values)
         squares = products**2 / weights.of_features[alike]
         counted = alike < len(weights.frequencies)

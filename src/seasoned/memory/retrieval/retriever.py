@@ -12,10 +12,10 @@ import numpy as np
 from seasoned.checks import check_text, check_whole
 from seasoned.core import check_gamma
 from seasoned.errors import InputError, ReadOnlyStoreError
-from seasoned.memory.index.feature_terms import unsplit
 from seasoned.memory.index.jaccard import JaccardIndex
 from seasoned.memory.index.kernel import Match
 from seasoned.memory.index.rarity import RarityIndex
+from seasoned.memory.index.term_keys import subword_keys, whole_keys
 from seasoned.memory.pending.inbox import Inbox
 from seasoned.memory.pending.overlay import Overlay
 from seasoned.memory.reading.evidence_sums import effective_sums, propensity_rows, sum_rows, weigh_row
@@ -39,7 +39,7 @@ from seasoned.memory.values.task_filter import TaskFilter
 from seasoned.memory.values.text_limits import check_size
 from seasoned.memory.writing.episode_writer import Writer
 from seasoned.protocols import StateEncoder
-from seasoned.states.subwords import SubwordEncoder, subword_terms
+from seasoned.states.subwords import SubwordEncoder
 from seasoned.types import Evidence, EvidenceQuery, Experience, LatestSteps, Neighbor
 from seasoned.types.queries import Similarity, check_nearest, check_similarity
 
@@ -102,8 +102,7 @@ class Retriever:
         self.follower = CommitFollower(store, namespace_id)
         self._cursor = CommitCursor(self.follower)
         self._index = JaccardIndex()
-        self._rarity = RarityIndex(unsplit if isinstance(encoder, SubwordEncoder) else subword_terms)
-        self._token_of: dict[str, int] = {}
+        self._rarity = RarityIndex(whole_keys if isinstance(encoder, SubwordEncoder) else subword_keys)
         self._last_token = self._last_visit = -1
         self._views: dict[tuple[float, float], int] = {}
         self._choices = ChoiceReader(store, namespace_id, self.follower)
@@ -180,12 +179,12 @@ class Retriever:
         if change is Change.RESET:
             self._index.clear()
             self._rarity.clear()
-            self._rarity.terms.clear()
-            self._token_of.clear()
             self._last_token = self._last_visit = -1
-        tokens = self._reader.tokens_after(self._last_token)
-        self._token_of.update(tokens)
-        self._rarity.terms.add(tokens)
+            tokens = self._reader.tokens_after(self._last_token)
+            self._rarity.terms.replace(tokens)
+        else:
+            tokens = self._reader.tokens_after(self._last_token)
+            self._rarity.terms.add(tokens)
         self._last_token = max(tokens.values(), default=self._last_token)
         last = self._last_visit
         for ids, sizes, members, visits in self._reader.sets_after(last):
@@ -290,7 +289,8 @@ class Retriever:
 
     def tokens_of(self, features: Iterable[str]) -> list[int]:
         """Return the numbers of those of these features that are stored."""
-        return [self._token_of[feature] for feature in features if feature in self._token_of]
+        number_of = self._rarity.terms.number_of
+        return [number_of[feature] for feature in features if feature in number_of]
 
     def _visits_at(
         self,

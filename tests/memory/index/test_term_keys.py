@@ -1,0 +1,35 @@
+"""Keys of many features at once are those of the terms of each."""
+
+from __future__ import annotations
+
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from seasoned.memory.index.term_keys import keys_by, subword_keys, text_keys
+from seasoned.states.subwords import subword_terms
+
+CHARACTERS = st.sampled_from([*"abcAB01_-?. \t\x1c", "é", "ß", "İ", "語", "１", "²", "\u200b", "\ud800", "\U0001f600"])
+FEATURES = st.text(CHARACTERS, max_size=20) | st.builds(str.__mul__, CHARACTERS, st.integers(60, 70))
+LONG = ["", "y" * 256, "y" * 257, "y" * 256 + "z", "a-" * 128, "a-" * 129, "-".join(["ab" * 32, "ab" * 33])]
+
+
+def by_feature(lengths, keys):
+    found, begin = [], 0
+    for length in lengths.tolist():
+        own, *others = keys[begin : begin + length].tolist()
+        found.append((own, {own, *others}))
+        begin += length
+    assert begin == len(keys)
+    return found
+
+
+@settings(max_examples=40, deadline=None, derandomize=True)
+@given(st.lists(FEATURES, max_size=12))
+def test_many_features_have_the_keys_of_their_terms(some):
+    features = [*some, *LONG, *(f"w{i}-{'ha' * (i % 9)}" for i in range(70))]  # so many that all are split at once
+    assert by_feature(*subword_keys(features)) == by_feature(*keys_by(subword_terms)(features))
+
+
+def test_different_texts_have_different_keys():
+    texts = [f"{a}{b}" for a in ("", "0", "a", "  ", "ab" * 200) for b in range(20_000)]
+    assert len(set(text_keys(texts).tolist())) == len(set(texts))
