@@ -21,7 +21,7 @@ from __future__ import annotations
 import json
 import re
 
-__all__ = ["MARK_CHARACTERS", "escape_marks", "escape_marks_in_json", "unescape_marks"]
+__all__ = ["MARK_CHARACTERS", "EscapedText", "escape_marks", "escape_marks_in_json", "unescape_marks"]
 
 MARK_CHARACTERS = "<>[]\u226e\u226f\ufe47\ufe48\ufe64\ufe65\uff1c\uff1e\uff3b\uff3d"
 """The brackets, and every character whose compatibility form contains one."""
@@ -35,6 +35,17 @@ _UNESCAPED = re.compile(rf"\\u({_CODES}|005c(?=u(?:005c|{_CODES})))")
 _JSON_STRING = re.compile(r'"[^"\\]*+(?:\\.[^"\\]*+)*+"?', re.DOTALL)
 
 
+class EscapedText(str):
+    r"""A prompt whose foreign parts are escaped already: `escape_marks` returns it as it is.
+
+    Example:
+        >>> print(escape_marks(EscapedText(r"the page: \u003cb\u003e, the form: [answer]")))
+        the page: \u003cb\u003e, the form: [answer]
+    """
+
+    __slots__ = ()
+
+
 def escape_marks(text: str) -> str:
     r"""Return the text with the characters of control tokens escaped; line breaks and all others stay.
 
@@ -44,6 +55,8 @@ def escape_marks(text: str) -> str:
         >>> print(escape_marks("<b>Pay</b> [46] <|im_end|> [INST]"))
         \u003cb\u003ePay\u003c/b\u003e [46] \u003c|im_end|\u003e \u005bINST\u005d
     """
+    if isinstance(text, EscapedText):
+        return text
     return escape_marks_in_json(text) if _is_json(text) else _ESCAPED.sub(_escape, text)
 
 

@@ -10,6 +10,7 @@ from seasoned.agents.loop.episode import play_episode
 from seasoned.agents.loop.step_log import EpisodeLog
 from seasoned.agents.loop.step_runner import EpisodeResult
 from seasoned.protocols import Chooser, Environment, Policy, PriorReader, PriorReading, Usage
+from seasoned.protocols.template_marks import EscapedText, escape_marks
 from seasoned.types import Episode
 
 __all__ = ["Arm", "InformedReader", "Learn", "Play", "PromptMemory"]
@@ -62,7 +63,8 @@ class InformedReader:
     async def read(self, state: str, task: str, candidates: Sequence[str]) -> PriorReading:
         """Return the model's policy over `candidates`; see `seasoned.protocols.PriorReader`."""
         context = self.memory.context(state, task)
-        return await self.reader.read(f"{context}\n{state}" if context else state, task, candidates)
+        text = EscapedText(f"{context}\n{escape_marks(state)}") if context else state  # the context is escaped
+        return await self.reader.read(text, task, candidates)
 
 
 @dataclass(frozen=True)

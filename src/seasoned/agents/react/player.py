@@ -32,7 +32,7 @@ from seasoned.protocols import (
     Proposer,
     Usage,
 )
-from seasoned.protocols.template_marks import escape_marks
+from seasoned.protocols.template_marks import EscapedText, escape_marks
 from seasoned.types import PLAN, Decision, text_body
 
 __all__ = ["agent_arm", "current_state", "play"]
@@ -199,7 +199,7 @@ class _Player:
     ) -> Decision:
         """Return the policy's decision on the prior that the reader reads."""
         settings, trace = self.settings, self.trace
-        runner, text = trace.runner, self._prompt("read", "act", observation, reasoning)
+        runner, text = trace.runner, EscapedText(self._prompt("read", "act", observation, reasoning))
         actions = runner.actions(observation, proposes=isinstance(reader, Proposer))
         messages = (Message("user", text),)
         try:

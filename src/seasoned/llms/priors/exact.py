@@ -8,7 +8,7 @@ no labels, no sampling and no axiom about menus.
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 from seasoned.checks import check_text
 from seasoned.core import log_softmax
@@ -17,6 +17,7 @@ from seasoned.llms.priors.votes import votes_prompt
 from seasoned.llms.wire.candidate_menu import Menu, check_distinct_candidates, check_menu
 from seasoned.llms.wire.text_scores import TextScorer, TextScores
 from seasoned.protocols import LLM, Message, PriorReading
+from seasoned.protocols.template_marks import escape_marks
 from seasoned.types import Prior
 
 __all__ = ["ExactReader", "ExactReading"]
@@ -47,6 +48,8 @@ class ExactReader:
             `line`: all in one line. `none`: no menu, so that a candidate's raw logprob does not depend on the other
             candidates, and a candidate added from memory changes no other; for models that know the actions, or states
             that name them. Small models follow examples in the prompt least after a list.
+        escape_marks: escape the characters of control tokens in the question, and score the candidates so; False shows
+            and scores `<`, `>`, `[` and `]` as they are.
 
     Raises:
         ConfigError: the model does not score texts.
@@ -55,6 +58,7 @@ class ExactReader:
 
     model: TextScorer
     menu: Menu = "list"
+    escape_marks: bool = True
 
     def __post_init__(self) -> None:
         check_menu(self.menu)
@@ -87,8 +91,9 @@ class ExactReader:
         """
         check_text("state", state)
         names = check_distinct_candidates(candidates)
-        question = Message("user", votes_prompt(state, task, names, readable=False, menu=self.menu))
-        scores = await self.model.score((question,), names)
+        text = votes_prompt(state, task, names, readable=False, menu=self.menu, escape_marks=self.escape_marks)
+        scored = [escape_marks(name) for name in names] if self.escape_marks else names
+        scores = replace(await self.model.score((Message("user", text),), scored), texts=tuple(names))
         normalized = log_softmax([scores.logprobs[name] for name in names]).tolist()
         logprobs = {name: min(0.0, value) for name, value in zip(names, normalized, strict=True)}
         detail = f"whole texts, which hold {100 * scores.coverage:.3g} % of its answers"

@@ -57,8 +57,10 @@ class _Reading:
     usage: Usage
 
 
-def label_prompt(state: str, task: str | None, candidates: Sequence[str]) -> str:
+def label_prompt(state: str, task: str | None, candidates: Sequence[str], *, escape_marks: bool = True) -> str:
     """Return the question; its stable part comes first, for a provider's prefix cache.
+
+    The characters of control tokens are escaped; without `escape_marks`, `<`, `>`, `[` and `]` are shown as they are.
 
     Example:
         >>> print(label_prompt("You are in a kitchen.", "Cook.", ["go north", "open fridge"]))
@@ -69,7 +71,7 @@ def label_prompt(state: str, task: str | None, candidates: Sequence[str]) -> str
         B) open fridge
         Answer with one letter.
     """
-    return with_task(state, task) + _menu(candidates)
+    return with_task(state, task, escape_marks=escape_marks) + _menu(candidates, escape_marks=escape_marks)
 
 
 async def label_prior(
@@ -80,6 +82,7 @@ async def label_prior(
     task: str | None = None,
     debias: int = 1,
     calibrate: bool = False,
+    escape_marks: bool = True,
 ) -> PriorReading:
     """Return the model's logprobs (nats, normalised) over `candidates`, in their order, and the usage.
 
@@ -95,6 +98,8 @@ async def label_prior(
         debias: the number of cyclic rotations of the candidates to average over (geometric mean), since small models
             prefer the letter A. 1 asks once; at most one rotation a candidate is used.
         calibrate: divide out the model's preference for letters, measured on a question without content.
+        escape_marks: escape the characters of control tokens (`<`, `>`, `[`, `]`) in the text, the task and the
+            candidates; messages go to the model as they are.
 
     Raises:
         InputError: no model, no prompt, no candidates, blank candidates, two that are the same action, or debias < 1.
@@ -110,7 +115,7 @@ async def label_prior(
         {'go north': -0.313, 'open fridge': -1.313}
     """
     check_model(llm)
-    messages = _messages(prompt, task)
+    messages = _messages(prompt, task, escape_marks=escape_marks)
     names = check_distinct_candidates(candidates)
     check_whole("debias", debias, 1, next_step="Use 1 to ask once.")
     if len(names) == 1:
@@ -122,8 +127,9 @@ async def label_prior(
             "the method label needs logprobs",
             "Use VotesReader, which samples instead (`reader_for` chooses by itself), or another endpoint.",
         )
-    content_free = (*messages[:-1], _user(_CONTENT_FREE, task)) if calibrate else None
-    reading = await _LabelQuestion(llm, messages, content_free, capabilities.max_top_logprobs, debias).read(names)
+    content_free = (*messages[:-1], _user(_CONTENT_FREE, task, escape_marks=escape_marks)) if calibrate else None
+    question = _LabelQuestion(llm, messages, content_free, capabilities.max_top_logprobs, debias, escape_marks)
+    reading = await question.read(names)
     bounded = tuple(name for name in names if name in reading.bounded)
     logprobs = {name: reading.logprobs[name] for name in names}
     method = "label, calibrated" if calibrate else "label"
@@ -137,6 +143,7 @@ class LabelReader:
     llm: LLM
     debias: int = 1
     calibrate: bool = False
+    escape_marks: bool = True
 
     @property
     def name(self) -> str:
@@ -145,7 +152,15 @@ class LabelReader:
 
     async def read(self, state: str, task: str, candidates: Sequence[str]) -> PriorReading:
         """Return the model's policy over `candidates` in `state`; with the errors of `label_prior`."""
-        return await label_prior(self.llm, state, candidates, task=task, debias=self.debias, calibrate=self.calibrate)
+        return await label_prior(
+            self.llm,
+            state,
+            candidates,
+            task=task,
+            debias=self.debias,
+            calibrate=self.calibrate,
+            escape_marks=self.escape_marks,
+        )
 
 
 @dataclass(frozen=True, slots=True)
@@ -155,6 +170,7 @@ class _LabelQuestion:
     content_free: tuple[Message, ...] | None
     top_logprobs: int
     debias: int
+    escape_marks: bool
 
     async def read(self, names: Sequence[str]) -> _Reading:
         """Return normalised logprobs over any number of candidates: directly, or by groups and their winners."""
@@ -201,7 +217,7 @@ class _LabelQuestion:
 
     async def _ask(self, messages: tuple[Message, ...], shown: Sequence[str], names: Sequence[str]) -> _Reading:
         *earlier, last = messages
-        question = Message(last.role, last.content + _menu(shown))
+        question = Message(last.role, last.content + _menu(shown, escape_marks=self.escape_marks))
         request = CompletionRequest((*earlier, question), max_tokens=1, top_logprobs=self.top_logprobs)
         answer = await self.llm.complete(request)
         if not answer.top_logprobs:
@@ -267,15 +283,16 @@ def _log_sum_exp(values: Sequence[float]) -> float:
     return highest + math.log(sum(math.exp(value - highest) for value in values))
 
 
-def _menu(candidates: Sequence[str]) -> str:
-    lines = [f"{letter}) {menu_line(name)}" for letter, name in zip(_LETTERS, candidates, strict=False)]
+def _menu(candidates: Sequence[str], *, escape_marks: bool) -> str:
+    shown = [menu_line(name, escape_marks=escape_marks) for name in candidates]
+    lines = [f"{letter}) {line}" for letter, line in zip(_LETTERS, shown, strict=False)]
     return "\n".join(["", "Which action is best?", *lines, "Answer with one letter."])
 
 
-def _messages(prompt: str | Sequence[Message], task: str | None) -> tuple[Message, ...]:
+def _messages(prompt: str | Sequence[Message], task: str | None, *, escape_marks: bool) -> tuple[Message, ...]:
     if isinstance(prompt, str):
         check_text("state", prompt)
-        return (_user(prompt, task),)
+        return (_user(prompt, task, escape_marks=escape_marks),)
     sequence = tuple(prompt) if isinstance(prompt, Sequence) else ()
     messages = tuple(m for m in sequence if isinstance(m, Message) and isinstance(m.content, str))
     if not messages or len(messages) < len(sequence) or messages[-1].role != "user" or task:
@@ -287,5 +304,5 @@ def _messages(prompt: str | Sequence[Message], task: str | None) -> tuple[Messag
     return messages
 
 
-def _user(text: str, task: str | None) -> Message:
-    return Message("user", with_task(text, task))
+def _user(text: str, task: str | None, *, escape_marks: bool) -> Message:
+    return Message("user", with_task(text, task, escape_marks=escape_marks))

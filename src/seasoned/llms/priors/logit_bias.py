@@ -50,6 +50,7 @@ class BiasChooser:
         max_kl_nats: a cap on the KL divergence of a choice from any policy of the model: shifts with a range above
             sqrt(8 max_kl_nats) are shrunk to it (`seasoned.core.kl_bound`); `ModelChoice.shifts` holds the shrunk ones.
             None sets no cap. The bound needs no logprobs, so it is conservative for a confident model.
+        escape_marks: escape the characters of control tokens in the question, see `label_prompt`.
 
     Raises:
         InputError: `llm` is no model, or a number is outside its range.
@@ -58,6 +59,7 @@ class BiasChooser:
     llm: LLM
     limit_nats: float = 100.0
     max_kl_nats: float | None = None
+    escape_marks: bool = True
     _ids: dict[str, tuple[int, ...]] = field(default_factory=dict, init=False, repr=False, compare=False)
 
     def __post_init__(self) -> None:
@@ -109,9 +111,8 @@ class BiasChooser:
         n_logprobs = (
             capabilities.max_top_logprobs if capabilities.logprobs and capabilities.biased_logprobs is not None else 0
         )
-        request = CompletionRequest(
-            (Message("user", label_prompt(state, task, names)),), 1, 1.0, n_logprobs, by_token, seed=seed
-        )
+        question = label_prompt(state, task, names, escape_marks=self.escape_marks)
+        request = CompletionRequest((Message("user", question),), 1, 1.0, n_logprobs, by_token, seed=seed)
         answer = await self.llm.complete(request)
         letter = answer.text.strip()
         choice = dict(zip(string.ascii_uppercase, names, strict=False)).get(letter)

@@ -49,6 +49,8 @@ class AutoReader:
         llm: the model.
         calibrate: the calibration of the method label, see `LabelReader`.
         n_votes: the samples of the method votes, see `VotesReader`.
+        escape_marks: escape the characters of control tokens in the questions; False shows `<`, `>`, `[` and `]` as
+            they are.
 
     Example:
         >>> import asyncio
@@ -61,6 +63,7 @@ class AutoReader:
     llm: LLM
     calibrate: bool = False
     n_votes: int = DEFAULT_VOTES
+    escape_marks: bool = True
     _selection: list[_Selection] = field(default_factory=list, init=False, repr=False, compare=False)
 
     @property
@@ -76,7 +79,13 @@ class AutoReader:
         """
         if not self._selection:
             capabilities, usage = await probed_capabilities(self.llm)
-            reader = reader_for(self.llm, _best_method(capabilities), calibrate=self.calibrate, n_votes=self.n_votes)
+            reader = reader_for(
+                self.llm,
+                _best_method(capabilities),
+                calibrate=self.calibrate,
+                n_votes=self.n_votes,
+                escape_marks=self.escape_marks,
+            )
             if self._selection:  # another reading began at the same time and has probed as well
                 self._selection[0].unreported += usage
             else:
@@ -93,8 +102,12 @@ class AutoReader:
         return replace(reading, prior=prior, usage=probe_usage + reading.usage)
 
 
-def reader_for(llm: LLM, method: str = "auto", *, calibrate: bool = False, n_votes: int = DEFAULT_VOTES) -> PriorReader:
+def reader_for(
+    llm: LLM, method: str = "auto", *, calibrate: bool = False, n_votes: int = DEFAULT_VOTES, escape_marks: bool = True
+) -> PriorReader:
     """Return a reader of the model's policy by the named method; `auto` probes at the first reading.
+
+    `AutoReader` describes the settings.
 
     Raises:
         UnknownNameError: no method has this name.
@@ -108,16 +121,16 @@ def reader_for(llm: LLM, method: str = "auto", *, calibrate: bool = False, n_vot
         'VotesReader'
     """
     if method == "exact":
-        return ExactReader(cast(TextScorer, llm))  # refuses other models
+        return ExactReader(cast(TextScorer, llm), escape_marks=escape_marks)  # refuses other models
     check_model(llm)
     if method == "auto":
-        return AutoReader(llm, calibrate, n_votes)
+        return AutoReader(llm, calibrate, n_votes, escape_marks)
     if method == "label":
-        return LabelReader(llm, calibrate=calibrate)
+        return LabelReader(llm, calibrate=calibrate, escape_marks=escape_marks)
     if method == "votes":
-        return VotesReader(llm, n=n_votes)
+        return VotesReader(llm, n=n_votes, escape_marks=escape_marks)
     if method == "verbalized":
-        return VerbalizedReader(llm)
+        return VerbalizedReader(llm, escape_marks=escape_marks)
     raise UnknownNameError(
         f"method {excerpt(method)}", "no reading method has this name", suggest(method, READING_METHODS)
     )

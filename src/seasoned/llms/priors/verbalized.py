@@ -25,7 +25,7 @@ from seasoned.checks import check_number, check_text, check_whole
 from seasoned.errors import InputError, ModelAnswerError, excerpt
 from seasoned.llms.wire.action_parser import json_objects
 from seasoned.llms.wire.candidate_menu import check_distinct_candidates, menu_line, with_task
-from seasoned.protocols import LLM, CompletionRequest, Message, PriorReading, Usage
+from seasoned.protocols import LLM, CompletionRequest, Message, PriorReading, Usage, template_marks
 from seasoned.types import Prior, normalize_action
 
 __all__ = ["VerbalizedReader", "confidence_logprobs", "verbalized_prompt"]
@@ -33,8 +33,8 @@ __all__ = ["VerbalizedReader", "confidence_logprobs", "verbalized_prompt"]
 _LEAST_PERCENT, _MOST_PERCENT = 0.5, 99.5
 
 
-def verbalized_prompt(state: str, task: str | None, candidates: Sequence[str]) -> str:
-    """Return the question.
+def verbalized_prompt(state: str, task: str | None, candidates: Sequence[str], *, escape_marks: bool = True) -> str:
+    """Return the question; without `escape_marks`, the characters of control tokens in it are shown as they are.
 
     Example:
         >>> print(verbalized_prompt("You are in a kitchen.", "Cook.", ["go north", "open fridge"]))
@@ -46,11 +46,17 @@ def verbalized_prompt(state: str, task: str | None, candidates: Sequence[str]) -
         Answer with one JSON object and nothing else: for each number, a confidence from 0 to 100. Its form:
         {"1": 0, "2": 0}
     """
-    lines = [f"{number}. {menu_line(name)}" for number, name in enumerate(candidates, 1)]
+    lines = [f"{number}. {menu_line(name, escape_marks=escape_marks)}" for number, name in enumerate(candidates, 1)]
     form = json.dumps({str(number): 0 for number in range(1, len(candidates) + 1)})
     ask = "Answer with one JSON object and nothing else: for each number, a confidence from 0 to 100. Its form:"
     return "\n".join(
-        [with_task(state, task), "How likely is each of these actions to be the best one?", *lines, ask, form]
+        [
+            with_task(state, task, escape_marks=escape_marks),
+            "How likely is each of these actions to be the best one?",
+            *lines,
+            ask,
+            form,
+        ]
     )
 
 
@@ -110,6 +116,8 @@ class VerbalizedReader:
         max_tokens: the token limit of one completion; None is 64 and 8 for each candidate. A model that reasons first
             needs many more.
         temperature: 0 is greedy; some models accept 1 only.
+        escape_marks: escape the characters of control tokens in the question; False shows `<`, `>`, `[` and `]` as
+            they are.
 
     Raises:
         InputError: a number is outside its range.
@@ -128,6 +136,7 @@ class VerbalizedReader:
     llm: LLM
     max_tokens: int | None = None
     temperature: float = 0.0
+    escape_marks: bool = True
 
     def __post_init__(self) -> None:
         if self.max_tokens is not None:
@@ -151,13 +160,14 @@ class VerbalizedReader:
         names = check_distinct_candidates(candidates)
         if len(names) == 1:
             return PriorReading(Prior({names[0]: 0.0}, "verbalized", self.name), Usage())
-        question = verbalized_prompt(state, task, names)
+        question = verbalized_prompt(state, task, names, escape_marks=self.escape_marks)
         text, usage = await self._ask(question, len(names))
         method = "verbalized"
         try:
             confidences = _read_confidences(text, names)
         except _AnswerFaultError as fault:
-            retry = f"{question}\nYour last answer could not be used: {fault}. Answer with the JSON object alone."
+            said = template_marks.escape_marks(str(fault)) if self.escape_marks else str(fault)
+            retry = f"{question}\nYour last answer could not be used: {said}. Answer with the JSON object alone."
             text, more = await self._ask(retry, len(names))
             usage, method = usage + more, "verbalized, asked twice"
             confidences = self._read_second_answer(text, names)
@@ -188,7 +198,9 @@ class VerbalizedReader:
 def _read_confidences(text: str, names: Sequence[str]) -> _Confidences:
     """Return the confidences by candidate, in order; _AnswerFaultError if one is missing or unusable."""
     labels = {str(number): name for number, name in enumerate(names, 1)}
-    labels |= {normalize_action(name): name for name in names if normalize_action(name) not in labels}
+    for candidate in names:
+        for spelling in (candidate, menu_line(candidate)):  # as it is, and as the question may show it
+            labels.setdefault(normalize_action(spelling), candidate)
     values: dict[str, float] = {}
     percents = False
     for key, value in _find_object(text, labels, len(names)).items():

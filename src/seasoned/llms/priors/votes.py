@@ -40,6 +40,7 @@ def votes_prompt(
     tools: bool = False,
     readable: bool = True,
     menu: Menu = "list",
+    escape_marks: bool = True,
 ) -> str:
     """Return the question for one of the candidates; without candidates, for any action or tool call.
 
@@ -50,6 +51,8 @@ def votes_prompt(
         tools: without candidates, ask for a tool call.
         readable: show canonical tool calls without their escapes.
         menu: show the candidates as a list, in one line, or not at all.
+        escape_marks: escape the characters of control tokens in all of these; False shows `<`, `>`, `[` and `]` as
+            they are.
 
     Example:
         >>> print(votes_prompt("You are in a kitchen.", "Cook.", ["go north", "open fridge"]))
@@ -65,7 +68,7 @@ def votes_prompt(
         Which action is best: go north, open fridge?
         Answer with one action, on one line, and nothing else.
     """
-    shown = [menu_line(name) if readable else " ".join(name.split()) for name in candidates]
+    shown = [menu_line(name, readable=readable, escape_marks=escape_marks) for name in candidates]
     question, ending = "Which action is best", "Answer with one action, on one line, and nothing else."
     if not shown or menu == "none":
         lines = [f"{question}?", "Call one tool." if tools else ending]
@@ -74,7 +77,7 @@ def votes_prompt(
     else:
         entries = (f"- {name}" for name in shown)
         lines = [f"{question}?", *entries, "Answer with one of these actions, as it is written, and nothing else."]
-    return "\n".join([with_task(state, task), *lines])
+    return "\n".join([with_task(state, task, escape_marks=escape_marks), *lines])
 
 
 def smoothed_logprobs(counts: Sequence[int], alpha: float | None = None) -> list[float]:
@@ -133,11 +136,13 @@ class VotesReader:
             with a SeasonedError is no action.
         tools: functions that the model may call, for `propose`, which then reads actions from tool calls only.
         prompt: makes the messages from (state, task, candidates), without candidates for `propose`; None is
-            `votes_prompt`. The prompt determines the policy that is read: compare readers with one prompt.
+            `votes_prompt`. The prompt determines the policy that is read: compare readers with one prompt. Your own
+            prompt goes to the model as it is.
         parse: maps a completion to its action; it raises a SeasonedError if there is none.
         max_tokens: the token limit of one completion; a model that reasons first needs many more.
         concurrency: the largest number of calls at once.
         seed: sample i has the seed `seed + i`, so that a answer cache stores n completions and not one.
+        escape_marks: escape the characters of control tokens in the default prompt. An answer is matched either way.
 
     Raises:
         InputError: a number is outside its range.
@@ -162,6 +167,7 @@ class VotesReader:
     max_tokens: int = 64
     concurrency: int = 4
     seed: int = 0
+    escape_marks: bool = True
 
     def __post_init__(self) -> None:
         for name in ("n", "max_tokens", "concurrency"):
@@ -190,9 +196,9 @@ class VotesReader:
                 f"candidates {excerpt(names)}", "candidates are different actions", "Pass each action once."
             )
         # A model may repeat a line of the menu. Without `canonical`, calls that differ in case alone stay unmatched.
-        menu_keys = {name: self._key(line) for name in names if (line := menu_line(name)) != " ".join(name.split())}
-        n_uses = Counter(menu_keys.values())
-        keys = {key: name for name, key in menu_keys.items() if n_uses[key] == 1} | keys
+        lines = {(name, self._key(menu_line(name, escape_marks=escape))) for name in names for escape in (True, False)}
+        n_uses = Counter(key for _, key in lines)
+        keys = {key: name for name, key in lines if n_uses[key] == 1} | keys
         if len(names) == 1:
             return VotesReading(Prior({names[0]: 0.0}, "votes", self.name), Usage(), Votes({names[0]: 0}, {}, 0))
         actions, unusable, usage = await self._sample(state, task, names)
@@ -262,7 +268,8 @@ class VotesReader:
 
     async def _sample(self, state: str, task: str, names: Sequence[str]) -> tuple[list[str], int, Usage]:
         """Return the actions of n samples, the number without one, and the usage; a failed call cancels the rest."""
-        default = (Message("user", votes_prompt(state, task, names, tools=bool(self.tools))),)
+        question = votes_prompt(state, task, names, tools=bool(self.tools), escape_marks=self.escape_marks)
+        default = (Message("user", question),)
         messages = default if self.prompt is None else tuple(self.prompt(state, task, names))
         slots = asyncio.Semaphore(self.concurrency)
 

@@ -9,6 +9,7 @@ from typing import Literal, cast, get_args
 
 from seasoned.checks import check_one_of, check_text
 from seasoned.errors import InputError, excerpt
+from seasoned.protocols import template_marks
 from seasoned.types import normalize_action
 
 __all__ = ["MENUS", "Menu", "check_distinct_candidates", "check_menu", "menu_line", "with_task"]
@@ -22,14 +23,20 @@ _HIGH, _LOW = r"\\u[dD][89abAB][0-9a-fA-F]{2}", r"\\u[dD][c-fC-F][0-9a-fA-F]{2}"
 _ESCAPE = re.compile(rf"(?<!\\)((?:\\\\)*)({_HIGH}{_LOW}|\\u[0-9a-fA-F]{{4}})")
 
 
-def with_task(state: str, task: str | None) -> str:
-    r"""Return the state, preceded by its task if there is one.
+def with_task(state: str, task: str | None, *, escape_marks: bool = True) -> str:
+    r"""Return the state, preceded by its task if there is one, with the characters of control tokens escaped.
+
+    Args:
+        state: the state.
+        task: the task in words, or None.
+        escape_marks: False shows `<`, `>`, `[` and `]` as they are.
 
     Example:
         >>> with_task("You are in a kitchen.", "Cook.")
         'Task: Cook.\nYou are in a kitchen.'
     """
-    return state if not task else f"Task: {task}\n{state}"
+    shown = template_marks.escape_marks if escape_marks else str
+    return shown(state) if not task else f"Task: {shown(task)}\n{shown(state)}"
 
 
 def check_menu(menu: object) -> Menu:
@@ -45,8 +52,13 @@ def check_menu(menu: object) -> Menu:
     return cast(Menu, check_one_of("menu", menu, MENUS))
 
 
-def menu_line(action: str) -> str:
+def menu_line(action: str, *, readable: bool = True, escape_marks: bool = True) -> str:
     r"""Return an action as a line of a menu: blanks collapsed, and a canonical tool call without its escapes.
+
+    Args:
+        action: the action.
+        readable: False leaves the escapes of a canonical tool call.
+        escape_marks: escape the characters of control tokens; False shows `<`, `>`, `[` and `]` as they are.
 
     The canonical text of a tool call escapes characters that a memory's key changes (`seasoned.actions.ToolAction`). A
     model reads the unescaped text, as it would write it; any JSON parser reads both as one call.
@@ -58,6 +70,12 @@ def menu_line(action: str) -> str:
         'go north'
     """
     collapsed = " ".join(action.split())
+    line = _without_escapes(collapsed) if readable else collapsed
+    return template_marks.escape_marks(line) if escape_marks else line
+
+
+def _without_escapes(collapsed: str) -> str:
+    """Return a canonical tool call without its escapes, and any other action as it is."""
     if "\\u" not in collapsed:
         return collapsed
     try:
