@@ -46,18 +46,19 @@ def test_drawn_tree_equals_the_class_tree():
     }
 
 
-@pytest.mark.parametrize("cls", CLASSES, ids=lambda c: c.__name__)
-def test_builtins_drawn_in_parentheses_are_parents(cls):
-    _, builtins, _ = drawn_tree()[cls.__name__]
-    assert builtins <= {parent.__name__ for parent in cls.__bases__[1:]}
+def test_builtins_drawn_in_parentheses_are_parents():
+    tree = drawn_tree()
+    for cls in CLASSES:
+        _, builtins, _ = tree[cls.__name__]
+        assert builtins <= {parent.__name__ for parent in cls.__bases__[1:]}, cls
 
 
-@pytest.mark.parametrize("cls", [c for c in CLASSES if c is not SeasonedError], ids=lambda c: c.__name__)
-def test_every_error_has_a_meaning_and_a_docstring(cls):
-    _, _, meaning = drawn_tree()[cls.__name__]
-    assert meaning
-    assert cls.__doc__
-    assert cls.__doc__ != SeasonedError.__doc__
+def test_every_error_has_a_meaning_and_a_docstring():
+    tree = drawn_tree()
+    for cls in set(CLASSES) - {SeasonedError}:
+        _, _, meaning = tree[cls.__name__]
+        assert meaning, cls
+        assert cls.__doc__ and cls.__doc__ != SeasonedError.__doc__, cls
 
 
 def test_the_public_list_is_sorted_and_complete():
@@ -74,20 +75,20 @@ def test_a_message_has_value_rule_and_next_step(cls):
 
 
 @pytest.mark.parametrize("cls", CLASSES, ids=lambda c: c.__name__)
-@pytest.mark.parametrize("arguments", [(), ("k = 0",), ("k = 0", "k is at least 1")], ids=["none", "one", "two"])
-def test_error_needs_value_rule_and_next_step(cls, arguments):
-    with pytest.raises(TypeError):
-        cls(*arguments)
+def test_error_needs_value_rule_and_next_step(cls):
+    for arguments in ((), ("k = 0",), ("k = 0", "k is at least 1")):
+        with pytest.raises(TypeError):
+            cls(*arguments)
 
 
 @pytest.mark.parametrize("cls", CLASSES, ids=lambda c: c.__name__)
-@pytest.mark.parametrize("protocol", range(2, pickle.HIGHEST_PROTOCOL + 1))
-def test_error_survives_pickling(cls, protocol):
+def test_error_survives_pickling(cls):
     error = cls("k = 0", "k is at least 1", "Ask for more.")
-    again = pickle.loads(pickle.dumps(error, protocol))
-    assert type(again) is cls
-    assert str(again) == str(error)
-    assert (again.seen, again.rule, again.next_step) == (error.seen, error.rule, error.next_step)
+    for protocol in range(2, pickle.HIGHEST_PROTOCOL + 1):
+        again = pickle.loads(pickle.dumps(error, protocol))
+        assert type(again) is cls
+        assert str(again) == str(error)
+        assert (again.seen, again.rule, again.next_step) == (error.seen, error.rule, error.next_step)
 
 
 @pytest.mark.parametrize(("name", "parents"), BUILTIN_PARENTS.items())

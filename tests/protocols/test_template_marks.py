@@ -32,6 +32,10 @@ TEXTS = st.text(st.sampled_from([*MARK_CHARACTERS, *'\\u03ce5bdf0129|/s \n{}"'])
 EVERY_MARK = " ".join(MARKS)
 
 
+def folded(text):
+    return unicodedata.normalize("NFKC", text)
+
+
 def assert_no_marks(text, own=""):
     """Assert that a prompt has none of the marks, and no character of the rule but around a number."""
     assert [mark for mark in MARKS if mark in text] == []
@@ -45,12 +49,12 @@ def test_characters_are_the_brackets_and_what_decomposes_to_them():
     assert set(MARK_CHARACTERS) == {char for char in every if set(unicodedata.normalize("NFKD", char)) & set("<>[]")}
 
 
-@pytest.mark.parametrize("mark", MARKS)
-def test_no_mark_is_left(mark):
-    for text in (mark, f"a{mark}b", mark * 2, f"[12]{mark}[3]", unicodedata.normalize("NFKC", mark)):
+def test_no_mark_is_left():
+    ways = [(mark, text) for mark in MARKS for text in (mark, f"a{mark}b", mark * 2, f"[12]{mark}[3]", folded(mark))]
+    for mark, text in ways:
         escaped = escape_marks(text)
         assert mark not in escaped
-        assert mark not in unicodedata.normalize("NFKC", escaped)
+        assert mark not in folded(escaped)
         assert unescape_marks(escaped) == text
 
 
