@@ -22,7 +22,8 @@ from seasoned.cli.format import run_display
 from seasoned.errors import ConfigError, ForeignStoreError, InputError, SeasonedError
 from seasoned.protocols import Usage
 
-GRID = "grid:S..../...../....G?max_steps=30"
+GRID = "grid:S.../...G?max_steps=10"
+LONG_GRID = "grid:S..../...../....G?max_steps=30"
 SEEDS, EPISODES = 3, 8
 PROMISED = {
     "model": str,
@@ -201,10 +202,11 @@ def test_other_policies_and_games_can_be_played(tmp_path):
     assert curve.count("#") >= 5  # negative scores are on the chart
 
 
-def test_demo_learns_and_its_placebo_does_not(tmp_path):
+@pytest.mark.parametrize(("env", "episodes"), [(GRID, 8), pytest.param(LONG_GRID, 12, marks=pytest.mark.slow)])
+def test_demo_learns_and_its_placebo_does_not(tmp_path, env, episodes):
     """Ten seeds on a grid where the model alone finds the goal in about half of the episodes."""
-    play(tmp_path, seeds=10, episodes=12)
-    play(tmp_path, "--placebo", seeds=10, episodes=12)
+    play(tmp_path, env=env, seeds=10, episodes=episodes)
+    play(tmp_path, "--placebo", env=env, seeds=10, episodes=episodes)
     for key in ("with_minus_without", "last_minus_first_quarter"):
         assert result(tmp_path)[key]["low"] > 0.0
         assert result(tmp_path, "placebo")[key]["low"] <= 0.0

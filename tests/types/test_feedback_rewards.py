@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 
 import pytest
-from hypothesis import given, settings
+from hypothesis import example, given, settings
 from hypothesis import strategies as st
 
 from seasoned.errors import InputError
@@ -61,6 +61,7 @@ def test_choice_needs_two_candidates_and_a_valid_index(n, chosen):
 
 
 @given(st.floats(-1e300, 1e300), st.floats(-1e300, 1e300), st.floats(0, 1))
+@example(0.0, 5e-324, 0.0)
 @settings(max_examples=40, deadline=None)
 def test_a_score_is_linear_on_its_scale(one, other, share):
     low, high = sorted((one, other))

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import math
+
 from seasoned.errors import InputError
 
 __all__ = ["MAX_EDIT_CHARACTERS", "choice_rewards", "edit_distance", "edit_reward", "score_reward", "success_reward"]
@@ -17,8 +19,10 @@ def score_reward(value: float, low: float, high: float) -> float:
         >>> score_reward(4, 1, 5)
         0.5
     """
-    half = high / 2 - low / 2  # halves: the scale may be wider than the largest float
-    return max(-1.0, min(1.0, (value / 2 - low / 2) / half * 2 - 1))
+    span = high - low
+    if math.isinf(span):  # always in halves would make 0 of a narrow scale
+        value, low, span = value / 2, low / 2, high / 2 - low / 2
+    return max(-1.0, min(1.0, (value - low) / span * 2 - 1))
 
 
 def choice_rewards(n: int, chosen: int) -> list[float]:

