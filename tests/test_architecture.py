@@ -45,7 +45,7 @@ memory            : errors checks types actions protocols config registry sync c
 llms              : errors checks types protocols config registry canonical_json sqlite_connection sqlite_cache core
 envs              : errors checks types actions protocols config registry sqlite_connection sqlite_cache states
 judges            : errors checks types protocols config registry core
-policies          : errors checks types protocols config registry core states
+policies          : errors checks types actions protocols config registry core states
 agents            : errors checks types actions protocols config registry sync canonical_json core states
                     judges policies
 testing           : errors checks types protocols core sync

@@ -4,6 +4,7 @@
 parse the syntax and lose nothing: a text that they cannot parse is returned unchanged, or refused.
 """
 
+from seasoned.actions.call_forms import NamedCall, action_key, is_call_like, named_call, named_calls
 from seasoned.actions.call_syntax import ActionCall, canonical_call, parse_call
 from seasoned.actions.equivalence import equivalent
 from seasoned.actions.tool_calls import ToolAction, canonical_tool_call, parse_tool_call
@@ -13,12 +14,17 @@ __all__ = [
     "ELEMENT_ARGUMENTS",
     "ActionCall",
     "Element",
+    "NamedCall",
     "Page",
     "ToolAction",
+    "action_key",
     "canonical_call",
     "canonical_tool_call",
     "describe",
     "equivalent",
+    "is_call_like",
+    "named_call",
+    "named_calls",
     "parse_call",
     "parse_tool_call",
     "resolve",

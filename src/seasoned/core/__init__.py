@@ -4,6 +4,8 @@ from seasoned.core.advantage import AdvantageEstimate, AdvantageEstimator
 from seasoned.core.change_point import LatestReturns, faded
 from seasoned.core.choice_model import ChoiceModel, UtilityEstimate
 from seasoned.core.costs import break_even, ratio_interval
+from seasoned.core.effects.call_group import CallShapes
+from seasoned.core.effects.task_effects import TaskCells, share_of_identifying_steps, task_effects, within_tasks
 from seasoned.core.exploration import (
     UCB,
     CandidateStats,
@@ -58,6 +60,7 @@ __all__ = [
     "UNKNOWN",
     "AdvantageEstimate",
     "AdvantageEstimator",
+    "CallShapes",
     "CandidateStats",
     "Cells",
     "ChoiceModel",
@@ -71,6 +74,7 @@ __all__ = [
     "ProcessEstimator",
     "SimilarStates",
     "Sums",
+    "TaskCells",
     "Thompson",
     "UtilityEstimate",
     "ValueGraph",
@@ -102,7 +106,10 @@ __all__ = [
     "robust_spread",
     "sample_index",
     "scatter_variance",
+    "share_of_identifying_steps",
     "shared_values",
     "softmax",
     "t_quantile",
+    "task_effects",
+    "within_tasks",
 ]

@@ -2,14 +2,18 @@
 
 from __future__ import annotations
 
+import dataclasses
 import functools
+from collections import Counter
 from dataclasses import dataclass
 
 import numpy as np
 
 from seasoned.checks import check_number, check_whole
 from seasoned.core.advantage import AdvantageEstimate
-from seasoned.core.arrays import Floats, Ints
+from seasoned.core.arrays import Bools, Floats, Ints
+from seasoned.core.effects.call_group import CallShapes
+from seasoned.core.effects.effect_sums import Blocks, group_sums
 from seasoned.core.modulation import moderate
 from seasoned.core.shrinkage import Cells
 from seasoned.core.statistics import t_quantile
@@ -67,6 +71,9 @@ class ProcessEstimator:
     `(v0 noise + SS / unit^2) / (v0 + d)`, with SS the squared deviations of returns from their cell's mean, d their
     degrees of freedom, and a prior of v0 = 4 degrees.
 
+    **Calls.** The effect of a call of a tool may have two parts, one that all calls of its shape share, `own` of one
+    call alone (`CallShapes`); `[a = a']` is then `own [a = a'] + (1 - own) [same shape]`.
+
     **Moderation.** Action a is D(a) units behind the best one b. `moderate` counts D(a) less the larger its deviation
     d(a) is, with
 
@@ -120,6 +127,7 @@ class ProcessEstimator:
         unit: float,
         n_returns: int | None = None,
         moderation_nats: float = 0.0,
+        calls: CallShapes | None = None,
     ) -> AdvantageEstimate:
         """Return the advantages of C candidates.
 
@@ -133,6 +141,7 @@ class ProcessEstimator:
             n_returns: the number of returns from which the unit was estimated, at least 0; None: the unit is known.
             moderation_nats: nats per unit of advantage in `moderate`, times the share of the posterior deviation that
                 counts; 0: the advantages are as estimated.
+            calls: which actions are calls of one tool; None: each action has an effect of its own.
 
         Raises:
             InputError: the similarities do not fit the cells, or a number breaks its rule.
@@ -148,10 +157,10 @@ class ProcessEstimator:
             )
         check_number("unit", unit, above=0, next_step="It is the spread of the returns.")
         held = np.flatnonzero(cells.weights > _LEAST_WEIGHT)
-        parts = self._blocks(cells, held, states, mean, unit)
-        untried = len(parts.own) - 1
-        known = (rows >= 0) & (rows < untried)
-        at = np.where(known, rows, untried)
+        n_actions = int(cells.actions.max(initial=-1)) + 1
+        at = np.where((rows >= 0) & (rows < n_actions), rows, n_actions)
+        parts, at = self._parts(calls, at, cells, held, states, mean, unit)
+        n_rows = len(parts.own)
 
         rho, near = self.level, states.to_query
         spread = rho * states.to_each_other
@@ -174,13 +183,13 @@ class ProcessEstimator:
 
         def deviations_from(policy: Floats) -> Floats:
             """Return the deviation of each `Q(c) - sum_b policy(b) Q(b)`."""
-            weights = np.bincount(at, policy, untried + 1)  # by action
+            weights: Floats = np.bincount(at, policy, n_rows).astype(np.float64)  # by action
             with_policy = (
                 rho
-                + (1.0 - rho) * policy
+                + (1.0 - rho) * parts.alike(at, policy)
                 - rho * rho * level_level
                 - rho * (1.0 - rho) * (level_own[at] + float(weights @ level_own))
-                - (1.0 - rho) ** 2 * (weights[at] * parts.precision[at] - reach.T[at] @ (through @ weights))
+                - (1.0 - rho) ** 2 * (parts.crossed(weights)[at] - reach.T[at] @ (through @ weights))
             )
             of_policy = float(policy @ with_policy)
             found: Floats = np.sqrt(np.maximum(variances - 2.0 * with_policy + of_policy, 0.0))
@@ -191,11 +200,11 @@ class ProcessEstimator:
             fit = parts.fit - float(parts.returns @ of_returns)
         # Returns too large to be squared fit no scale: the intervals are as wide as a number can say.
         fit = fit if np.isfinite(fit) else float(np.finfo(np.float64).max)
-        half = self._half_widths(contrast, base_probs, parts, fit, len(held), n_returns)
+        half = self._half_widths(contrast, parts.alike(at, base_probs), base_probs, parts, fit, len(held), n_returns)
         advantages = values - float(base_probs @ values)
         means = np.full(len(rows), np.nan)
         weights_of, totals_of = (
-            np.bincount(cells.actions[held], column[held], untried + 1) for column in (cells.weights, cells.totals)
+            np.bincount(cells.actions[held], column[held], n_rows) for column in (cells.weights, cells.totals)
         )
         tried = weights_of[at] > 0.0
         means[tried] = totals_of[rows[tried]] / weights_of[rows[tried]]
@@ -219,19 +228,27 @@ class ProcessEstimator:
         )
 
     def _half_widths(
-        self, contrast: Floats, base_probs: Floats, parts: _Blocks, fit: float, n_cells: int, n_returns: int | None
+        self,
+        contrast: Floats,
+        alike: Floats,
+        base_probs: Floats,
+        parts: Blocks,
+        fit: float,
+        n_cells: int,
+        n_returns: int | None,
     ) -> Floats:
         """Return the half widths of 95 % intervals, which know neither the noise nor the scale of values for sure.
 
         Args:
             contrast: shape (C,), posterior variances of the advantages, in units squared.
+            alike: shape (C,), `Blocks.alike` of the base policy.
             base_probs: shape (C,), the base policy.
             parts: of the posterior.
             fit: `y' K^-1 y`, y the M mean returns and K their covariance; M is expected.
             n_cells: M.
             n_returns: N; None: infinite.
         """
-        before = (1.0 - self.level) * (1.0 - 2.0 * base_probs + float(base_probs @ base_probs))
+        before = (1.0 - self.level) * (1.0 - 2.0 * alike + float(base_probs @ alike))
         share = np.divide(contrast, before, out=np.ones(len(contrast)), where=before > 0.0)
         share = np.minimum(share, 1.0)
         wider = contrast * (share + (1.0 - share) * parts.caution)
@@ -242,8 +259,44 @@ class ProcessEstimator:
         half: Floats = _quantile(degrees) * np.sqrt(scale * wider)
         return half
 
-    def _blocks(self, cells: Cells, held: Ints, states: SimilarStates, mean: float, unit: float) -> _Blocks:
-        """Return the parts of the posterior of each action's effect alone."""
+    def _parts(
+        self,
+        calls: CallShapes | None,
+        at: Ints,
+        cells: Cells,
+        held: Ints,
+        states: SimilarStates,
+        mean: float,
+        unit: float,
+    ) -> tuple[Blocks, Ints]:
+        """Return what the steps of each action say, and each candidate's row there.
+
+        A shape with one action alone is as without shapes: its two effects are then one.
+        """
+        returns = self._mean_returns(cells, held, mean, unit)
+        untried = int(cells.actions.max(initial=-1)) + 1
+        effect = 1.0 - self.level
+        low, high = self._bounds(returns, states.to_query, untried + 1)
+        if calls is None:
+            return dataclasses.replace(_blocks(returns, states, untried + 1, effect), low=low, high=high), at
+        tried = np.unique(returns.actions)
+        new = ~np.isin(at, tried)
+        n_calls = Counter([*calls.actions[tried].tolist(), *calls.candidates[new].tolist()])
+        shapes = [shape for shape, n in n_calls.items() if shape >= 0 and n > 1]
+        of_returns = calls.actions[returns.actions]
+        alone = _blocks(returns.of(~np.isin(of_returns, shapes)), states, untried + 1, effect)
+        groups = []
+        for number, shape in enumerate(shapes, start=untried + 1):
+            members = tried[calls.actions[tried] == shape]
+            theirs = returns.of(of_returns == shape)
+            theirs = dataclasses.replace(theirs, actions=np.searchsorted(members, theirs.actions))
+            sums = _blocks(theirs, states, len(members) + 1, calls.own * effect)
+            groups.append(group_sums(np.append(members, number), calls.own, effect * states.to_each_other, sums))
+            at = np.where((calls.candidates == shape) & new, number, at)
+        return dataclasses.replace(alone, low=low, high=high).joined(groups), at
+
+    def _mean_returns(self, cells: Cells, held: Ints, mean: float, unit: float) -> _MeanReturns:
+        """Return the mean returns of the cells that have weight, with their noise."""
         weights, means = cells.weights[held], cells.totals[held] / cells.weights[held]
         with np.errstate(over="ignore", invalid="ignore"):
             within = (cells.squares[held] - cells.totals[held] * means) / unit**2
@@ -252,61 +305,19 @@ class ProcessEstimator:
         repeated, scatter = float(degrees[counted].sum()), float(np.maximum(within[counted], 0.0).sum())
         eta = (_NOISE_PRIOR_DEGREES * self.noise + scatter) / (_NOISE_PRIOR_DEGREES + repeated)
         caution = (_CAUTION_DEGREES + scatter) / (_CAUTION_DEGREES + repeated)
-        residuals, noise = (means - mean) / unit, np.maximum(eta / weights, _LEAST_NOISE)
-        n_states, n_actions = len(states.to_query), int(cells.actions.max(initial=-1)) + 2
         # Returns that were all equal elsewhere do not make one step at a near-duplicate certain.
         cautious = np.maximum(eta, self.noise) / weights
-        low, high = self._bounds(
-            cells.actions[held], states.to_query[cells.states[held]], residuals, cautious, n_actions
-        )
-        information = np.zeros((n_states, n_states))
-        returns, reach = np.zeros(n_states), np.zeros((n_states, n_actions))
-        own, precision = np.zeros(n_actions), np.zeros(n_actions)
+        noise = np.maximum(eta / weights, _LEAST_NOISE)
         actions, at_states = cells.actions[held], cells.states[held]
-        n_cells = np.bincount(actions, minlength=n_actions)
-        single = np.flatnonzero(n_cells[actions] == 1)  # most actions of a long list: all of them at once
-        at, of = at_states[single], actions[single]
-        inverses, near = 1.0 / (1.0 - self.level + noise[single]), states.to_query[at]
-        np.add.at(information, (at, at), inverses)
-        np.add.at(returns, at, inverses * residuals[single])
-        reach[at, of] = inverses * near
-        own[of] = near * inverses * residuals[single]
-        precision[of] = near * inverses * near
-        fit = float(inverses @ residuals[single] ** 2)
-        # The others by the number of their cells, up to the next power of two: many small matrices at once.
-        # Where few numbers are padded in all, one group is quicker.
-        groups = np.where(n_cells > 1, np.ceil(np.log2(np.maximum(n_cells, 1))), 0.0).astype(int)
-        if np.count_nonzero(groups) * int(n_cells.max()) ** 2 <= _FEW_PADDED:
-            groups = np.minimum(groups, 1)
-        order = np.argsort(actions, kind="stable")
-        firsts = np.cumsum(n_cells) - n_cells
-        for group in sorted({*groups.tolist()} - {0}):
-            alike = np.flatnonzero(groups == group)
-            place = np.arange(n_cells[alike].max())
-            filled = place < n_cells[alike][:, None]
-            cell = order[np.minimum(firsts[alike][:, None] + place, len(order) - 1)]  # shape (actions, places)
-            at, both = at_states[cell], filled[:, :, None] & filled[:, None, :]
-            covariance = np.where(both, (1.0 - self.level) * states.to_each_other[at[:, :, None], at[:, None, :]], 0.0)
-            covariance[:, place, place] += np.where(filled, noise[cell], 1.0)
-            inverse = np.where(both, np.linalg.inv(covariance), 0.0)
-            pairs = (n_states * at[:, :, None] + at[:, None, :]).ravel()
-            information += np.bincount(pairs, inverse.ravel(), n_states**2).reshape(n_states, n_states)
-            seen, near = np.moveaxis(inverse @ np.stack([residuals[cell], states.to_query[at]], axis=-1), -1, 0)
-            returns += np.bincount(at.ravel(), seen.ravel(), n_states)
-            reach[at[filled], np.repeat(alike, n_cells[alike])] = near[filled]
-            own[alike] = (states.to_query[at] * seen).sum(axis=1)
-            precision[alike] = (states.to_query[at] * near).sum(axis=1)
-            fit += float((residuals[cell] * seen).sum())
-        return _Blocks(information, returns, reach, own, precision, eta, low, high, fit, max(1.0, caution / eta))
+        return _MeanReturns(actions, at_states, (means - mean) / unit, noise, cautious, eta, caution)
 
-    def _bounds(
-        self, actions: Ints, near: Floats, residuals: Floats, noise: Floats, n_actions: int
-    ) -> tuple[Floats, Floats]:
+    def _bounds(self, returns: _MeanReturns, to_query: Floats, n_actions: int) -> tuple[Floats, Floats]:
         """Return the least and the largest value of each action, in units: around what its most telling cell says."""
         low, high = np.full(n_actions, -np.inf), np.full(n_actions, np.inf)
         if self.deviations is None:
             return low, high
-        gains = near / (1.0 + noise)
+        actions, residuals, near = returns.actions, returns.residuals, to_query[returns.states]
+        gains = near / (1.0 + returns.cautious)
         variances = 1.0 - near * gains
         order = np.lexsort((variances, actions))
         first = order[np.diff(actions[order], prepend=-1) > 0]
@@ -317,30 +328,81 @@ class ProcessEstimator:
 
 
 @dataclass(frozen=True, slots=True)
-class _Blocks:
-    """Sums over actions of what their own steps say, with B the covariance of an action's returns without levels.
+class _MeanReturns:
+    """The mean returns of M cells.
 
     Args:
-        information: shape (S, S), the sum of `B^-1`.
-        returns: shape (S,), the sum of `B^-1 y`.
-        reach: shape (S, A + 1), `B^-1 k`, k the similarities to the query; the last row of the actions, here and below,
-            is of untried ones, without any steps.
-        own: shape (A + 1,), `k' B^-1 y`.
-        precision: shape (A + 1,), `k' B^-1 k`.
-        noise: eta.
-        low, high: shape (A + 1,), the bounds of the values, in units.
+        actions, states: shape (M,).
+        residuals: shape (M,), distances from the mean, in units.
+        noise: shape (M,), the variance of each mean, in units squared; `cautious` at least by eta a priori.
+        eta: the noise of one return; `caution` by a prior that takes all of the variance for noise.
     """
 
-    information: Floats
-    returns: Floats
-    reach: Floats
-    own: Floats
-    precision: Floats
-    noise: float
-    low: Floats
-    high: Floats
-    fit: float
+    actions: Ints
+    states: Ints
+    residuals: Floats
+    noise: Floats
+    cautious: Floats
+    eta: float
     caution: float
+
+    def of(self, chosen: Bools) -> _MeanReturns:
+        """Return some of them."""
+        residuals, noise, cautious = (column[chosen] for column in (self.residuals, self.noise, self.cautious))
+        actions, states = self.actions[chosen], self.states[chosen]
+        return _MeanReturns(actions, states, residuals, noise, cautious, self.eta, self.caution)
+
+
+def _blocks(returns_of: _MeanReturns, states: SimilarStates, n_actions: int, effect: float) -> Blocks:
+    """Return what the steps of each action say by themselves, without bounds.
+
+    Args:
+        returns_of: the mean returns.
+        states: the similarities.
+        n_actions: the number of actions; the last of them is for untried ones.
+        effect: the variance of an effect, in units squared.
+    """
+    n_states = len(states.to_query)
+    information, reach = np.zeros((n_states, n_states)), np.zeros((n_states, n_actions))
+    returns, own, precision = np.zeros(n_states), np.zeros(n_actions), np.zeros(n_actions)
+    actions, at_states, residuals, noise = returns_of.actions, returns_of.states, returns_of.residuals, returns_of.noise
+    n_cells = np.bincount(actions, minlength=n_actions)
+    single = np.flatnonzero(n_cells[actions] == 1)  # most actions of a long list: all of them at once
+    at, of = at_states[single], actions[single]
+    inverses, near = 1.0 / (effect + noise[single]), states.to_query[at]
+    np.add.at(information, (at, at), inverses)
+    np.add.at(returns, at, inverses * residuals[single])
+    reach[at, of] = inverses * near
+    own[of] = near * inverses * residuals[single]
+    precision[of] = near * inverses * near
+    fit = float(inverses @ residuals[single] ** 2)
+    # The others by the number of their cells, up to the next power of two: many small matrices at once.
+    # Where few numbers are padded in all, one group is quicker.
+    groups = np.where(n_cells > 1, np.ceil(np.log2(np.maximum(n_cells, 1))), 0.0).astype(int)
+    if np.count_nonzero(groups) * int(n_cells.max()) ** 2 <= _FEW_PADDED:
+        groups = np.minimum(groups, 1)
+    order = np.argsort(actions, kind="stable")
+    firsts = np.cumsum(n_cells) - n_cells
+    for group in sorted({*groups.tolist()} - {0}):
+        alike = np.flatnonzero(groups == group)
+        place = np.arange(n_cells[alike].max())
+        filled = place < n_cells[alike][:, None]
+        cell = order[np.minimum(firsts[alike][:, None] + place, len(order) - 1)]  # shape (actions, places)
+        at, both = at_states[cell], filled[:, :, None] & filled[:, None, :]
+        covariance = np.where(both, effect * states.to_each_other[at[:, :, None], at[:, None, :]], 0.0)
+        covariance[:, place, place] += np.where(filled, noise[cell], 1.0)
+        inverse = np.where(both, np.linalg.inv(covariance), 0.0)
+        pairs = (n_states * at[:, :, None] + at[:, None, :]).ravel()
+        information += np.bincount(pairs, inverse.ravel(), n_states**2).reshape(n_states, n_states)
+        seen, near = np.moveaxis(inverse @ np.stack([residuals[cell], states.to_query[at]], axis=-1), -1, 0)
+        returns += np.bincount(at.ravel(), seen.ravel(), n_states)
+        reach[at[filled], np.repeat(alike, n_cells[alike])] = near[filled]
+        own[alike] = (states.to_query[at] * seen).sum(axis=1)
+        precision[alike] = (states.to_query[at] * near).sum(axis=1)
+        fit += float((residuals[cell] * seen).sum())
+    eta, caution = returns_of.eta, max(1.0, returns_of.caution / returns_of.eta)
+    unbounded = np.full(n_actions, np.inf)
+    return Blocks(information, returns, reach, own, precision, eta, -unbounded, unbounded, fit, caution)
 
 
 @functools.lru_cache(maxsize=512)

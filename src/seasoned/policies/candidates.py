@@ -5,10 +5,10 @@ from __future__ import annotations
 from collections.abc import Callable, Collection, Mapping
 from dataclasses import dataclass
 
+from seasoned.actions import action_key
 from seasoned.checks import check_mapping, check_reward, check_text
 from seasoned.errors import InputError, excerpt
 from seasoned.protocols import Admissible
-from seasoned.types import normalize_action
 
 __all__ = ["Candidates", "check_candidates"]
 
@@ -24,16 +24,18 @@ class Candidates:
         dropped: proposals that are not admissible.
         keys: the normalised proposals, admissible or not.
         admit: returns the admissible spelling of an action from memory, or None if it is not admissible.
+        listed: whether the caller listed the admissible actions.
     """
 
     logits: Mapping[str, float]
     dropped: tuple[str, ...]
     keys: frozenset[str]
     admit: Callable[[str], str | None]
+    listed: bool = True
 
     def added(self, remembered: Collection[str]) -> tuple[str, ...]:
         """Return the admissible actions from memory that the model did not propose."""
-        spelled = (self.admit(action) for action in remembered if normalize_action(action) not in self.keys)
+        spelled = (self.admit(action) for action in remembered if action_key(action) not in self.keys)
         return tuple(action for action in spelled if action is not None)
 
 
@@ -41,11 +43,11 @@ def _spellings(actions: Collection[str], name: str) -> dict[str, str]:
     """Map each normalised action to its spelling; two spellings of one action are refused."""
     spelling: dict[str, str] = {}
     for action in actions:
-        key = normalize_action(check_text(name, action))
+        key = action_key(check_text(name, action))
         if key in spelling:
             raise InputError(
                 f"{excerpt(spelling[key])} and {excerpt(action)}",
-                f"each {name} must be listed once (case and blanks make no difference)",
+                f"each {name} must be listed once (case, blanks and the spelling of a call make no difference)",
                 "Merge them.",
             )
         spelling[key] = action
@@ -82,7 +84,7 @@ def check_candidates(candidates: object, admissible: Admissible) -> Candidates:
     if admissible is None:
         return Candidates(logits, (), frozenset(spelling), lambda _: None)
     if isinstance(admissible, str) and admissible == "any":
-        return Candidates(logits, (), frozenset(spelling), lambda action: action)
+        return Candidates(logits, (), frozenset(spelling), lambda action: action, listed=False)
     if callable(admissible):
         passes = admissible
 
@@ -96,8 +98,8 @@ def check_candidates(candidates: object, admissible: Admissible) -> Candidates:
         allowed = _spellings(admissible, "admissible action")
 
         def admit(action: str) -> str | None:
-            return allowed.get(normalize_action(action))
+            return allowed.get(action_key(action))
 
     kept = {action: logit for action, logit in logits.items() if admit(action) is not None}
     dropped = tuple(action for action in logits if action not in kept)
-    return Candidates(kept, dropped, frozenset(spelling), admit)
+    return Candidates(kept, dropped, frozenset(spelling), admit, listed=not callable(admissible))

@@ -17,20 +17,23 @@ from seasoned.core import (
     LatestReturns,
     SimilarStates,
     Sums,
+    TaskCells,
     capped_beta,
     faded,
     log_softmax,
     mix_in,
     modulate,
     sample_index,
+    within_tasks,
 )
 from seasoned.errors import InputError, counted
 from seasoned.policies.base_policy import base_decision, generator
+from seasoned.policies.call_evidence import action_rows, call_shapes, merge_spellings, proposable
 from seasoned.policies.candidates import Candidates, check_candidates
 from seasoned.policies.jitrl_settings import JitRLSettings
 from seasoned.policies.presets import PRESETS, preset
 from seasoned.protocols import Admissible, EvidenceSource
-from seasoned.types import Decision, Evidence, EvidenceQuery, Floats, Ints, Prior, StateSums, normalize_action
+from seasoned.types import Decision, Evidence, EvidenceQuery, Floats, Ints, Prior, StateSums
 
 __all__ = ["JitRL"]
 
@@ -131,7 +134,7 @@ class JitRL:
         limit = self._kl_limit(evidence)
         weightless = limit is not None and limit <= 0.0
         enough = evidence.n_steps - evidence.n_shown >= settings.min_neighbors and not weightless
-        added = self._added(checked, evidence) if enough else ()
+        added, held_back = self._added(checked, evidence, state, task) if enough else ((), 0)
         if not checked.logits and not added:
             raise InputError(
                 f"{len(checked.dropped)} candidates, none admissible",
@@ -150,12 +153,15 @@ class JitRL:
         actions, base = (*checked.logits, *added), self._base_logits(checked, len(added))
         estimate = self.estimate(actions, np.exp(base), evidence, rng)
         if settings.clear_only:
-            note = _shown_note(evidence) or _incomparable_note(_counts(_rows(actions, evidence), evidence), estimate)
+            note = _shown_note(evidence) or _incomparable_note(
+                _counts(action_rows(actions, evidence), evidence), estimate
+            )
             estimate = _clear_only(estimate)
             if checked.logits and not added and not estimate.advantages.any():
                 reason = f"no advantage among {_steps_note(evidence)} is clear: every 95 % interval contains 0"
                 return self._abstained(state, checked, evidence, rng, reason + note, recorded)
-        return self._modulated(state, actions, base, added, evidence, estimate, rng, recorded)
+        decision = self._modulated(state, actions, base, added, evidence, estimate, rng, recorded)
+        return _with_held_back(decision, held_back)
 
     def evidence(self, state: str, *, step: int = 0, task: str | None = None) -> Evidence:
         """Return the memory's evidence about a state, under these settings.
@@ -185,8 +191,9 @@ class JitRL:
                 similarity=settings.similarity,
                 current_task=task,
                 compare_choices=settings.compares_choices,
+                by_task=settings.similarity == "rarity",
             )
-            return self.memory.evidence(query)
+            return merge_spellings(self.memory.evidence(query))
 
         if settings.all_above is not None:
             every = nearest(_ALL, settings.all_above)
@@ -194,21 +201,26 @@ class JitRL:
                 return every
         return nearest(settings.k, settings.threshold_at(step))
 
-    def _added(self, checked: Candidates, evidence: Evidence) -> tuple[str, ...]:
-        """Return the actions that memory adds to the model's proposals."""
+    def _added(
+        self, checked: Candidates, evidence: Evidence, state: str, task: str | None
+    ) -> tuple[tuple[str, ...], int]:
+        """Return the actions that memory adds to the model's proposals, and how many calls fit only elsewhere."""
         settings = self.settings
         if settings.beta == 0.0 or not settings.memory_actions:
-            return ()
+            return (), 0
         above = settings.memory_return_above
         in_choices = {row for choice in evidence.choices for row in choice.options}
         remembered = [
-            action
+            (action, row)
             for row, (action, weight, total, unshown) in enumerate(
                 zip(evidence.actions, evidence.weights, evidence.totals, _unshown(evidence), strict=True)
             )
             if (unshown > 0.0 or row in in_choices) and (above is None or (weight > 0.0 and total / weight > above))
         ]
-        return checked.added(remembered)
+        texts = [state] if task is None else [state, task]
+        anything = checked.listed or settings.estimation == "means"
+        fitting = [a for a, row in remembered if anything or proposable(a, row, evidence, texts)]
+        return checked.added(fitting), len(remembered) - len(fitting)
 
     def _base_logits(self, checked: Candidates, n_added: int) -> Floats:
         """Return the base policy's logprobs (nats, normalised) over the proposals and the added actions."""
@@ -224,12 +236,12 @@ class JitRL:
         self, actions: tuple[str, ...], base_probs: Floats, evidence: Evidence, rng: np.random.Generator
     ) -> AdvantageEstimate:
         """Return the advantages of these actions under these settings; see `AdvantageEstimator` and `ChoiceModel`."""
-        rows = _rows(actions, evidence)
-        estimate = self._reward_estimate(rows, base_probs, evidence, rng)
+        rows = action_rows(actions, evidence)
+        estimate = self._reward_estimate(actions, rows, base_probs, evidence, rng)
         return self._with_choices(estimate, rows, base_probs, evidence) if evidence.choices else estimate
 
     def _reward_estimate(
-        self, rows: Ints, base_probs: Floats, evidence: Evidence, rng: np.random.Generator
+        self, actions: tuple[str, ...], rows: Ints, base_probs: Floats, evidence: Evidence, rng: np.random.Generator
     ) -> AdvantageEstimate:
         """Return the advantages by the returns alone."""
         sums = evidence.by_state
@@ -239,7 +251,7 @@ class JitRL:
             else Cells(sums.states, sums.actions, sums.counts, sums.weights, sums.totals, sums.squares, sums.shares)
         )
         if self.settings.estimation == "process":
-            estimate = self._process_estimate(cells, rows, base_probs, evidence)
+            estimate = self._process_estimate(cells, actions, rows, base_probs, evidence)
         else:
             estimate = self.settings.estimator.estimate(
                 Sums(evidence.counts, evidence.weights, evidence.totals, evidence.squares, cells),
@@ -280,7 +292,7 @@ class JitRL:
         return estimate.shifted(found.beta / beta * found.advantages, found.beta / beta * found.deviations)
 
     def _process_estimate(
-        self, cells: Cells | None, rows: Ints, base_probs: Floats, evidence: Evidence
+        self, cells: Cells | None, actions: tuple[str, ...], rows: Ints, base_probs: Floats, evidence: Evidence
     ) -> AdvantageEstimate:
         """Return the advantages by the Gaussian process."""
         to_query, to_each_other, recent = evidence.similarities, evidence.state_similarities, evidence.recent
@@ -295,10 +307,15 @@ class JitRL:
             latest = evidence.latest
             since = LatestReturns(latest.states, latest.actions, latest.returns)
             cells = faded(cells, since, rate=self.settings.change_rate, mean=recent.mean, unit=unit)
+        process, sums = self.settings.process, evidence.by_task
+        if sums is not None:
+            by_task = TaskCells(sums.states, sums.actions, sums.tasks, sums.counts, sums.totals, sums.episodes)
+            shares = {"level": process.level, "noise": process.noise, "mean": recent.mean}
+            cells = within_tasks(cells, by_task, to_each_other, **shares)
         # What is learned at a state is used again only as far as alike states come again: the deviation counts in full
         # where the state itself is stored, and hardly among sentences, each of which comes once.
         share = self.settings.moderation * float(to_query.max(initial=0.0)) ** _RECURRENCE_POWER
-        return self.settings.process.estimate(
+        return process.estimate(
             cells,
             SimilarStates(to_query, to_each_other),
             rows=rows,
@@ -307,6 +324,7 @@ class JitRL:
             unit=unit,
             n_returns=recent.n,
             moderation_nats=share * self.settings.beta_after(evidence.n_episodes),
+            calls=call_shapes(actions, rows, evidence),
         )
 
     def _kl_limit(self, evidence: Evidence) -> float | None:
@@ -332,7 +350,7 @@ class JitRL:
     ) -> Decision:
         """Return a decision by the model's own policy, with the counts and values in the evidence."""
         actions = tuple(checked.logits)
-        rows = _rows(actions, evidence)
+        rows = action_rows(actions, evidence)
         weights, totals = (np.append(column, 0.0)[rows] for column in (evidence.weights, evidence.totals))
         known = zip(actions, weights.tolist(), totals.tolist(), strict=True)
         return base_decision(
@@ -372,7 +390,7 @@ class JitRL:
         def by_action(values: Floats) -> dict[str, float]:
             return dict(zip(actions, values.tolist(), strict=True))
 
-        rows = _rows(actions, evidence)
+        rows = action_rows(actions, evidence)
         counts, observations = _counts(rows, evidence), _observations(actions, rows, evidence)
         tried = sum(n > 0 for n in observations.values())
         reason = (
@@ -409,10 +427,12 @@ class JitRL:
         )
 
 
-def _rows(actions: tuple[str, ...], evidence: Evidence) -> Ints:
-    """Return the row of the evidence for each candidate; -1 if there is none."""
-    row_of = {normalize_action(action): row for row, action in enumerate(evidence.actions)}
-    return np.array([row_of.get(normalize_action(action), -1) for action in actions], dtype=np.int64)
+def _with_held_back(decision: Decision, n_calls: int) -> Decision:
+    """Return the decision with a note on the calls that memory did not propose."""
+    if not n_calls:
+        return decision
+    note = f"; {counted(n_calls, 'remembered call')} not proposed: the arguments occur neither here nor in other tasks"
+    return dataclasses.replace(decision, reason=decision.reason + note)
 
 
 def _counts(rows: Ints, evidence: Evidence) -> Floats:

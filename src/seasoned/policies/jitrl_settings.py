@@ -98,7 +98,9 @@ class JitRLSettings:
             words and character 4-grams, of which rare ones weigh more.
         estimation: of values: `means`, by `seasoned.core.AdvantageEstimator`, or `process`, a Gaussian process over the
             similar states (`seasoned.core.ProcessEstimator`), with the mean and the spread of the latest returns, and
-            its default shares of level and noise. It needs `similarity="rarity"`, and refuses every setting that is of
+            its default shares of level and noise. Returns are compared within tasks where actions tell tasks apart and
+            states do not (`seasoned.core.within_tasks`), and calls of one tool lend to each other
+            (`seasoned.core.CallShapes`). It needs `similarity="rarity"`, and refuses every setting that is of
             `means` alone.
         nats_per_step: a decision spends at most so many nats of KL for each stored step at the neighbours, a step
             counting by the similarity of its state, and a choice like a step: beta is lowered to meet it. None: no such

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import dataclasses
 from collections import Counter, defaultdict
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 
 import numpy as np
 
@@ -21,6 +21,7 @@ from seasoned.types import (
     RecentReturns,
     StateSums,
     StepRef,
+    TaskSums,
     normalize_action,
 )
 
@@ -98,8 +99,32 @@ class ShuffledReturns:
             recent = RecentReturns(*recent_moments(returns, current_task))
         latest = None if real.latest is None else self._permuted(real.latest, found)
         return dataclasses.replace(
-            real, totals=totals, squares=squares, by_state=by_state, recent=recent, latest=latest
+            real,
+            totals=totals,
+            squares=squares,
+            by_state=by_state,
+            recent=recent,
+            latest=latest,
+            by_task=None if real.by_task is None else self._by_task(found, row_of, current_task),
         )
+
+    def _by_task(
+        self, found: Sequence[tuple[int, Experience]], row_of: Mapping[str, int], current: str | None
+    ) -> TaskSums:
+        """Return the sums by task with permuted returns."""
+        number_of: dict[str, int] = {}
+        episodes: defaultdict[int, set[str]] = defaultdict(set)
+        cells: dict[tuple[int, int, int], list[float]] = {}
+        for number, step in found:
+            task = number_of.setdefault(step.task, len(number_of))
+            episodes[task].add(step.episode_id)
+            summed = cells.setdefault((number, row_of[normalize_action(step.action)], task), [0.0, 0.0])
+            summed[0] += 1.0
+            summed[1] += self._returns[step.episode_id, step.step]
+        states, rows, tasks = np.array(list(cells), dtype=np.int64).reshape(-1, 3).T
+        counts, totals = np.array(list(cells.values()), dtype=np.float64).reshape(-1, 2).T
+        n_episodes = np.array([len(episodes[task]) for task in range(len(number_of))], dtype=np.int64)
+        return TaskSums(states, rows, tasks, counts, totals, n_episodes, number_of.get(current or "", -1))
 
     def _permuted(self, latest: LatestSteps, found: Sequence[tuple[int, Experience]]) -> LatestSteps:
         """Return the same latest steps with their permuted returns."""

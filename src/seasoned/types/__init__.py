@@ -10,6 +10,7 @@ from seasoned.types.evidence import (
     ObservedChoice,
     RecentReturns,
     StateSums,
+    TaskSums,
 )
 from seasoned.types.experience import (
     ALTERNATIVE,
@@ -111,6 +112,7 @@ __all__ = [
     "Step",
     "StepRef",
     "StepReward",
+    "TaskSums",
     "Thumbs",
     "Verdict",
     "check_body",

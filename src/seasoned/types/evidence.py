@@ -11,7 +11,17 @@ import numpy.typing as npt
 from seasoned.checks import check_number
 from seasoned.types.experience import Neighbor
 
-__all__ = ["Backup", "Evidence", "Floats", "Ints", "LatestSteps", "ObservedChoice", "RecentReturns", "StateSums"]
+__all__ = [
+    "Backup",
+    "Evidence",
+    "Floats",
+    "Ints",
+    "LatestSteps",
+    "ObservedChoice",
+    "RecentReturns",
+    "StateSums",
+    "TaskSums",
+]
 
 Floats = npt.NDArray[np.float64]
 Ints = npt.NDArray[np.int64]
@@ -61,6 +71,27 @@ class StateSums:
     totals: Floats
     squares: Floats
     shares: Floats | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class TaskSums:
+    """The sums of `Evidence` for each distinct state, action and task, L of them, over its latest steps.
+
+    Args:
+        states, actions: shape (L,), as in `StateSums`.
+        tasks: shape (L,), numbers of the tasks, from 0.
+        counts, totals: shape (L,), as in `Evidence`.
+        episodes: shape (T,), the number of episodes of each task at these states.
+        current: the number of the task being played; -1: it is none of these.
+    """
+
+    states: Ints
+    actions: Ints
+    tasks: Ints
+    counts: Floats
+    totals: Floats
+    episodes: Ints
+    current: int = -1
 
 
 class ObservedChoice(NamedTuple):
@@ -134,6 +165,8 @@ class Evidence:
         recent: the returns of the latest steps; None unless asked for `similarity="rarity"`.
         latest: the latest steps at the nearest states that have four steps or more; None unless asked for
             `similarity="rarity"`, and where steps have weights or their values come through the graph.
+        by_task: the sums by task, if asked for; None too where the latest steps are all of one task, where steps have
+            weights or their values come through the graph, and where there are choices.
         choices: the choices at the neighbours, if asked for; steps and returns then leave them out.
 
     Example:
@@ -162,6 +195,7 @@ class Evidence:
     state_similarities: Floats | None = None
     recent: RecentReturns | None = None
     latest: LatestSteps | None = None
+    by_task: TaskSums | None = None
     choices: tuple[ObservedChoice, ...] = ()
 
     @property

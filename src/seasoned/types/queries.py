@@ -114,6 +114,7 @@ class EvidenceQuery:
         current_task: the task being played: `recent` returns are those of its steps, if it has enough.
         compare_choices: the evidence holds choices as such instead of as rewards of steps; with `unit="states"`, and
             neither `backup` nor `propensity_floor`.
+        by_task: the evidence holds sums by task too; with `similarity="rarity"`.
 
     Raises:
         InputError: a value breaks its rule.
@@ -138,6 +139,7 @@ class EvidenceQuery:
     similarity: Similarity = "jaccard"
     current_task: str | None = None
     compare_choices: bool = False
+    by_task: bool = False
 
     def __post_init__(self) -> None:
         check_text("state", self.state)
@@ -153,6 +155,12 @@ class EvidenceQuery:
                 "Use unit='states'.",
             )
         check_flag("compare_choices", self.compare_choices)
+        if check_flag("by_task", self.by_task) and self.similarity != "rarity":
+            raise InputError(
+                f"by_task = True, similarity = {self.similarity!r}",
+                "sums by task are those of states compared by rarity",
+                "Use similarity='rarity'.",
+            )
         sums_plainly = self.unit == "states" and self.backup is None and self.propensity_floor is None
         if self.compare_choices and not sums_plainly:
             raise InputError(

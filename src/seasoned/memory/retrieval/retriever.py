@@ -31,6 +31,7 @@ from seasoned.memory.retrieval.choice_reader import (
 )
 from seasoned.memory.retrieval.graph_cache import GraphCache, check_backup, revalued
 from seasoned.memory.retrieval.return_moments import ReturnMoments
+from seasoned.memory.retrieval.task_cells import TaskReader
 from seasoned.memory.stores.base import Store, Version
 from seasoned.memory.stores.sqlite_schema import STEP_BITS
 from seasoned.memory.values.corruption import damaged
@@ -40,7 +41,7 @@ from seasoned.memory.values.text_limits import check_size
 from seasoned.memory.writing.episode_writer import Writer
 from seasoned.protocols import StateEncoder
 from seasoned.states.subwords import SubwordEncoder
-from seasoned.types import Evidence, EvidenceQuery, Experience, LatestSteps, Neighbor
+from seasoned.types import Evidence, EvidenceQuery, Experience, LatestSteps, Neighbor, TaskSums
 from seasoned.types.queries import Similarity, check_nearest, check_similarity
 
 __all__ = ["MAX_LISTED_NEIGHBORS", "Retriever"]
@@ -107,6 +108,7 @@ class Retriever:
         self._views: dict[tuple[float, float], int] = {}
         self._choices = ChoiceReader(store, namespace_id, self.follower)
         self._moments = ReturnMoments(self._choices, lambda: self._merged)
+        self._tasks = TaskReader(lambda: self._merged)
         self._graphs = GraphCache(store, namespace_id, self.follower)
         self._overlay = Overlay(store, namespace_id, encoder)
         self._overlay_revision = 0
@@ -169,6 +171,7 @@ class Retriever:
         self._overlay.catch_up(version)
         if self._overlay.revision != self._overlay_revision:
             self._moments.clear()
+            self._tasks.clear()
             self._rarity.clear()
             self._rarity.terms.replace_pending(self._overlay.tokens)
             self._overlay_revision = self._overlay.revision
@@ -197,6 +200,7 @@ class Retriever:
             last = max(last, int(visits.max()))
         self._last_visit = last
         self._moments.clear()
+        self._tasks.clear()
         self._cursor.advance()
 
     @property
@@ -448,6 +452,7 @@ class Retriever:
             latest = (
                 self._latest_steps(view_id, found.rows, ranked, summed.keys, task_filter, effects) if plain else None
             )
+            by_task = self._by_task(query, view_id, found, summed.keys) if plain and not effects else None
         return Evidence(
             actions=tuple(texts[key_id] for key_id in summed.keys),
             counts=summed.sums[:, 0],
@@ -466,6 +471,7 @@ class Retriever:
             state_similarities=state_similarities,
             recent=recent,
             latest=latest,
+            by_task=by_task,
             choices=observed_choices(choices, query, found.sets, summed.keys, now),
         )
 
@@ -506,6 +512,14 @@ class Retriever:
         if max((row.ordinal for row in rows), default=now) > now:
             raise damaged(self._store.path, f"evidence of an episode after the last, {now}")
         return _Gathered(sets, rows, squared_weights, n_unlogged, visits, experiences)
+
+    def _by_task(self, query: EvidenceQuery, view_id: int, found: _Gathered, keys: Sequence[int]) -> TaskSums | None:
+        """Return the sums by task, if they are asked for, and there are several tasks."""
+        if not query.by_task:
+            return None
+        n_at = _n_steps_at(found.rows)
+        by_rank = {set_id: n_at[set_id] for set_id in found.sets}
+        return self._tasks.sums(view_id, by_rank, keys, TaskFilter(query.exclude_task), query.current_task)
 
     def _shown(self, query: EvidenceQuery, found: _Gathered, task_filter: TaskFilter) -> dict[int, int]:
         """Return the keys of the actions of the displayed steps that are among the neighbours, by visit."""

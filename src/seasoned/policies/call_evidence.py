@@ -1,0 +1,157 @@
+"""Evidence about tool calls: spellings of one call, calls of one tool, and calls that fit the present state."""
+
+from __future__ import annotations
+
+import dataclasses
+import re
+from collections import Counter
+from collections.abc import Sequence
+
+import numpy as np
+
+from seasoned.actions import is_call_like, named_call, named_calls
+from seasoned.core import CallShapes
+from seasoned.types import Evidence, Floats, Ints, ObservedChoice, StateSums, TaskSums, normalize_action
+
+__all__ = ["action_rows", "arguments_occur", "call_shapes", "merge_spellings", "proposable"]
+
+_SEVERAL_TASKS = 2
+
+
+def action_rows(actions: Sequence[str], evidence: Evidence) -> Ints:
+    """Return the row of the evidence for each action, however it is spelled; -1 if there is none."""
+    row_of = {normalize_action(action): row for row, action in enumerate(evidence.actions)}
+    rows = [row_of.get(normalize_action(action), -1) for action in actions]
+    unknown = [at for at, row in enumerate(rows) if row < 0 and is_call_like(actions[at])]
+    if unknown:
+        stored = [row for row, action in enumerate(evidence.actions) if is_call_like(action)]
+        calls = named_calls(evidence.actions[row] for row in stored)
+        row_of = {call.key: row for call, row in zip(calls, stored, strict=True)}
+        for at, call in zip(unknown, named_calls(actions[at] for at in unknown), strict=True):
+            rows[at] = row_of.get(call.key, -1)
+    return np.array(rows, dtype=np.int64)
+
+
+def merge_spellings(evidence: Evidence) -> Evidence:
+    """Return evidence in which two spellings of one call are one action; the same object if there are none.
+
+    A memory's key is a text, so that `f({"a":1})` and `{"arguments":{"a":1},"name":"f"}` are two actions there.
+    """
+    calls = named_calls(action for action in evidence.actions if is_call_like(action))
+    if len({call.key for call in calls}) == len(calls):
+        return evidence
+    row_of: dict[str, int] = {}
+    keys = (call.key for call in named_calls(evidence.actions))
+    merged = np.array([row_of.setdefault(key, len(row_of)) for key in keys], dtype=np.int64)
+    n_rows = len(row_of)
+
+    def by_row(column: Floats) -> Floats:
+        return _sums(merged, column, n_rows)
+
+    first = np.unique(merged, return_index=True)[1]
+    return dataclasses.replace(
+        evidence,
+        actions=tuple(evidence.actions[row] for row in first.tolist()),
+        counts=by_row(evidence.counts),
+        weights=by_row(evidence.weights),
+        totals=by_row(evidence.totals),
+        squares=by_row(evidence.squares),
+        unshown=None if evidence.unshown is None else by_row(evidence.unshown),
+        by_state=None if evidence.by_state is None else _merged_states(evidence.by_state, merged),
+        by_task=None if evidence.by_task is None else _merged_tasks(evidence.by_task, merged),
+        latest=None
+        if evidence.latest is None
+        else dataclasses.replace(evidence.latest, actions=merged[evidence.latest.actions]),
+        choices=tuple(one for choice in evidence.choices if (one := _merged_choice(choice, merged))),
+    )
+
+
+def _merged_states(sums: StateSums, merged: Ints) -> StateSums:
+    (states, actions), of = np.unique([sums.states, merged[sums.actions]], axis=1, return_inverse=True)
+    n = len(states)
+    return StateSums(
+        states,
+        actions,
+        _sums(of, sums.counts, n),
+        _sums(of, sums.weights, n),
+        _sums(of, sums.totals, n),
+        _sums(of, sums.squares, n),
+        None if sums.shares is None else _sums(of, sums.shares, n),
+    )
+
+
+def _merged_tasks(sums: TaskSums, merged: Ints) -> TaskSums:
+    cells = [sums.states, merged[sums.actions], sums.tasks]
+    (states, actions, tasks), of = np.unique(cells, axis=1, return_inverse=True)
+    counts, totals = _sums(of, sums.counts, len(states)), _sums(of, sums.totals, len(states))
+    return TaskSums(states, actions, tasks, counts, totals, sums.episodes, sums.current)
+
+
+def _sums(of: Ints, column: Floats, n: int) -> Floats:
+    found: Floats = np.bincount(of, column, n).astype(np.float64)
+    return found
+
+
+def _merged_choice(choice: ObservedChoice, merged: Ints) -> ObservedChoice | None:
+    """Return the choice among distinct actions; None if they are all one."""
+    options = tuple(dict.fromkeys(merged[list(choice.options)].tolist()))
+    return choice._replace(options=options, chosen=int(merged[choice.chosen])) if len(options) > 1 else None
+
+
+def call_shapes(actions: Sequence[str], rows: Ints, evidence: Evidence) -> CallShapes | None:
+    """Return which actions are calls of one tool with the same names of arguments; None if no two are.
+
+    Args:
+        actions: the candidates.
+        rows: their rows of the evidence; -1 if there is none.
+        evidence: about the actions that were taken.
+    """
+    if not any(map(is_call_like, actions)):  # shapes change no other candidate's value
+        return None
+    stored, proposed = ([call.shape for call in named_calls(texts)] for texts in (evidence.actions, actions))
+    untried = (shape for shape, row in zip(proposed, rows.tolist(), strict=True) if row < 0)
+    n_calls = Counter([*stored, *untried])
+    number_of = {shape: number for number, shape in enumerate(s for s, n in n_calls.items() if s and n > 1)}
+    if not number_of:
+        return None
+    of_stored, of_proposed = (
+        np.array([number_of.get(shape, -1) for shape in shapes], dtype=np.int64) for shapes in (stored, proposed)
+    )
+    return CallShapes(of_stored, of_proposed)
+
+
+def proposable(action: str, row: int, evidence: Evidence, texts: Sequence[str]) -> bool:
+    """Return whether a remembered action may be proposed here.
+
+    A call may if the values of its arguments occur in the present state or goal, or if it was taken in several tasks or
+    in the task being played: another customer's order number belongs to another state. Other actions may.
+
+    Args:
+        action: as it was taken.
+        row: its row of the evidence.
+        evidence: with sums by task, unless all are of one task.
+        texts: the state, and the goal if there is one.
+    """
+    if arguments_occur(action, texts):
+        return True
+    by_task = evidence.by_task
+    if by_task is None:
+        return False
+    tasks = np.unique(by_task.tasks[by_task.actions == row])
+    return len(tasks) >= _SEVERAL_TASKS or by_task.current in tasks
+
+
+def arguments_occur(action: str, texts: Sequence[str]) -> bool:
+    """Return whether each value among a call's arguments occurs in one of the texts, as a whole word, in any case.
+
+    True for an action that is no call with named arguments.
+
+    Example:
+        >>> [arguments_occur('cancel({"order":"W7"})', [text]) for text in ("please cancel w7", "cancel W77")]
+        [True, False]
+    """
+    values = named_call(action).values
+    folded = [text.casefold() for text in texts] if values else []
+    return all(
+        any(re.search(rf"(?<!\w){re.escape(value.casefold())}(?!\w)", text) for text in folded) for value in values
+    )

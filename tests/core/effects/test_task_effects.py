@@ -1,0 +1,65 @@
+"""Task effects: the generalised least squares of their definition, and what they leave of the returns."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from seasoned.core import Cells, TaskCells, share_of_identifying_steps, task_effects, within_tasks
+from seasoned.errors import InputError
+
+
+def cells_by_task(rows, n_tasks):
+    states, actions, tasks, counts, totals = (np.array(column) for column in zip(*rows, strict=True))
+    episodes = np.bincount(tasks, counts, n_tasks).astype(np.int64)
+    return TaskCells(states, actions, tasks, counts.astype(float), totals.astype(float), episodes)
+
+
+@settings(max_examples=30, deadline=None, derandomize=True)
+@given(st.integers(0, 10**6), st.integers(1, 4), st.integers(2, 4))
+def test_effects_equal_dense_generalised_least_squares(seed, n_states, n_tasks):
+    rng = np.random.default_rng(seed)
+    vectors = rng.random((n_states, 6))
+    vectors /= np.linalg.norm(vectors, axis=1)[:, None]
+    kernel = vectors @ vectors.T
+    pairs = [(s, t) for s in range(n_states) for t in range(n_tasks) if rng.random() < 0.7 or s == t % n_states]
+    rows = [(s, i, t, rng.integers(1, 5), rng.normal()) for i, (s, t) in enumerate(pairs)]
+    cells, rho, eta, m = cells_by_task(rows, n_tasks), 0.3, 0.1, 0.4
+    found = task_effects(cells, kernel, level=rho, noise=eta, mean=m)
+
+    indicators = (cells.tasks[:, None] == np.arange(n_tasks)).astype(float)
+    covariance = rho * kernel[np.ix_(cells.states, cells.states)] + np.diag(1 - rho + eta / cells.counts)
+    weighed = indicators.T @ np.linalg.inv(covariance)
+    expected = np.linalg.solve(weighed @ indicators, weighed @ (cells.totals / cells.counts - m))
+    assert found == pytest.approx(expected, abs=1e-8)
+
+
+def order_numbers(wins):
+    """One state, one action a task, ten runs of each."""
+    return cells_by_task([(0, task, task, 10, won) for task, won in enumerate(wins)], len(wins))
+
+
+def test_returns_of_actions_that_name_their_task_are_all_as_expected():
+    by_task = order_numbers([9, 1, 5])
+    n = by_task.counts
+    cells = Cells(by_task.states, by_task.actions, n, n, by_task.totals, by_task.totals)
+    left = within_tasks(cells, by_task, np.eye(1), level=0.3, noise=0.1, mean=0.5)
+    assert left.totals / left.weights == pytest.approx([0.5, 0.5, 0.5])
+    within = by_task.totals - by_task.totals**2 / n  # squared deviations from the cell's mean do not change
+    assert left.squares - left.totals**2 / n == pytest.approx(within)
+
+
+def test_shared_actions_states_of_one_task_and_single_runs_do_not_identify():
+    shared = cells_by_task([(0, 0, 0, 5, 4), (0, 0, 1, 5, 1)], 2)
+    own_states = cells_by_task([(0, 0, 0, 5, 4), (1, 1, 1, 5, 1)], 2)
+    single = cells_by_task([(0, 0, 0, 1, 1), (0, 1, 1, 1, 0)], 2)
+    assert [share_of_identifying_steps(one) for one in (shared, own_states, single)] == [0.0, 0.0, 0.0]
+    cells = Cells(*(np.array(column) for column in ([0], [0], [10.0], [10.0], [5.0], [5.0])))
+    assert within_tasks(cells, shared, np.eye(1), level=0.3, noise=0.1, mean=0.5) is cells
+
+
+def test_similarities_of_too_few_states_are_refused():
+    with pytest.raises(InputError, match="similarity"):
+        task_effects(cells_by_task([(1, 0, 0, 1, 1)], 1), np.eye(1), level=0.3, noise=0.1, mean=0.0)
