@@ -2,10 +2,13 @@
 
 from __future__ import annotations
 
+import gzip
 import json
 import os
 import sqlite3
 import threading
+import zipfile
+from pathlib import Path
 
 import pytest
 from click.testing import CliRunner
@@ -47,14 +50,87 @@ def test_dry_run_prints_the_result_and_writes_nothing(tmp_path, chats):
         memory.verify()
 
 
-def test_refused_lines_end_a_dry_run_with_the_same_error(tmp_path, chats):
+def test_refused_line_is_reported_and_the_rest_is_stored(tmp_path, chats):
     chats.write_text(json.dumps(CHAT) + '\n{"messages": 3}\n')
-    make = ("import", tmp_path / "agent.db", chats, "--format", "openai", "--create")
-    assert run(*make, "--dry-run").exit_code == run(*make).exit_code == 2
+    make = ("import", tmp_path / "agent.db", chats, "--create")
+    assert run(*make, "--strict", "--dry-run").exit_code == run(*make, "--strict").exit_code == 2
     assert not (tmp_path / "agent.db").exists()
-    done = run(*make, "--skip-refused", "--json")
-    assert json.loads(done.stdout)["refusals"][0]["line"] == 2
-    assert "line 2" in done.stderr
+    done = run(*make, "--json")
+    [refusal] = json.loads(done.stdout)["refusals"]
+    assert (done.exit_code, refusal["line"], refusal["format"]) == (0, 2, "openai")
+    assert "line 2: openai: messages = 3" in done.stderr
+    with Memory.open(tmp_path / "agent.db") as memory:
+        assert len(memory.episodes()) == 1
+
+
+def test_files_and_folders_of_several_formats_are_recognised(tmp_path, chats):
+    folder = tmp_path / "runs"
+    (folder / "deep").mkdir(parents=True)
+    run_of_tau = {"task_id": 1, "trial": 0, "reward": 0.5, "info": {}, "traj": CHAT["messages"]}
+    (folder / "deep" / "tau.json").write_text(json.dumps([run_of_tau, {**run_of_tau, "trial": 1}], indent=2))
+    (folder / "notes.txt").write_text("none")
+    with gzip.open(folder / "chats.jsonl.gz", "wt") as file:
+        file.write(json.dumps({**CHAT, "id": "chat-2"}) + "\n" + json.dumps({"a": 1}) + "\n")
+    with zipfile.ZipFile(folder / "log.eval", "w") as archive:
+        archive.writestr("header.json", json.dumps({"eval": {"task": "sums", "model": "m"}, "plan": {}}))
+        sample = {"id": 1, "epoch": 1, "target": "", "messages": CHAT["messages"], "scores": {"match": {"value": "C"}}}
+        archive.writestr("samples/1_epoch_1.json", json.dumps(sample, indent=1))
+    done = run("import", tmp_path / "agent.db", chats, folder, "--create", "--json", "--encoder", "masked")
+    found = json.loads(done.stdout)
+    assert (found["episodes"], found["steps"], found["without_reward"], found["tasks"]) == (5, 5, 0, 3)
+    formats = {Path(name).name: formats for name, formats in found["files"].items()}
+    assert formats == {
+        "chats.jsonl": {"openai": 1},
+        "chats.jsonl.gz": {"openai": 1},
+        "tau.json": {"tau-bench": 2},
+        "log.eval": {"inspect": 1},
+    }
+    assert found["skipped"] == {"files .txt": 1}
+    assert found["refusals"][0]["reason"].startswith("no known format: an object with ['a']")
+    assert json.loads(run("import", tmp_path / "agent.db", chats, folder, "--json").stdout)["episodes"] == 0
+    with Memory.open(tmp_path / "agent.db", create=False) as memory:
+        memory.verify()
+
+
+def test_dry_run_shows_the_counts_and_a_step(tmp_path, chats):
+    rows = [
+        {**CHAT, "id": str(n), "messages": [{"role": "user", "content": f"order {n}"}, CHAT["messages"][1]]}
+        for n in range(20)
+    ]
+    chats.write_text("\n".join(json.dumps(row) for row in rows))
+    done = run("import", tmp_path / "agent.db", chats, "--create", "--dry-run")
+    for line in ("20 episodes of chat completions", "terminated 20", "respond 20", "20 episodes, mean 1, 20 above 0"):
+        assert line in done.stdout
+    assert "20 tasks in 20 episodes" in done.stderr
+    again = run("import", tmp_path / "agent.db", chats, "--create", "--dry-run", "--task", "/order/")
+    assert "tasks in" not in again.stderr
+    assert not (tmp_path / "agent.db").exists()
+
+
+def test_other_content_under_a_known_id_is_refused(tmp_path, chats):
+    other = {**CHAT, "messages": [CHAT["messages"][0], {"role": "assistant", "content": "elsewhere"}]}
+    chats.write_text("\n".join(map(json.dumps, [CHAT, CHAT, other, {**CHAT, "id": "chat-2"}])))
+    found = json.loads(run("import", tmp_path / "agent.db", chats, "--create", "--json").stdout)
+    assert (found["episodes"], found["skipped"]) == (2, {"repeated episodes": 1})
+    assert [refusal["line"] for refusal in found["refusals"]] == [3]
+    chats.write_text("\n".join(map(json.dumps, [other, {**CHAT, "id": "chat-3"}])))
+    found = json.loads(run("import", tmp_path / "agent.db", chats, "--json").stdout)
+    assert (found["episodes"], [refusal["line"] for refusal in found["refusals"]]) == (1, [1])
+
+
+@pytest.mark.parametrize(
+    ("name", "data", "reason"),
+    [
+        ("log.eval", b"PK\x03\x04 cut off", "damaged zip"),
+        ("chats.jsonl.gz", gzip.compress(b"{}" * 100)[:20], "damaged gzip"),
+        ("rows.json", b'{"a": 1}', "no known format"),
+    ],
+)
+def test_file_without_an_episode_is_refused_with_a_reason(tmp_path, name, data, reason):
+    (tmp_path / name).write_bytes(data)
+    done = run("import", tmp_path / "agent.db", tmp_path / name, "--create")
+    assert (done.exit_code, (tmp_path / "agent.db").exists()) == (2, False)
+    assert reason in done.stderr
 
 
 @pytest.mark.parametrize("kind", ["openai", "atif", "otel", "jsonl"])

@@ -6,6 +6,7 @@ import json
 import shutil
 import sys
 import tempfile
+from collections import Counter
 from collections.abc import Callable, Iterable, Iterator
 from pathlib import Path
 from typing import Any, BinaryIO
@@ -13,23 +14,29 @@ from typing import Any, BinaryIO
 import click
 
 from seasoned.checks import check_file_name
-from seasoned.cli.format.output import echo_hint, present, printable
+from seasoned.cli.format.output import echo_hint, present
 from seasoned.cli.memory.access import memory_command, open_writable, read_memory
-from seasoned.cli.params import overwrite_option, redact_option
-from seasoned.errors import InputError, NotFoundError, StoreError, counted, excerpt
-from seasoned.integrations import FORMATS, ReadEpisode, Refusal, bounded_lines, read_episodes
+from seasoned.cli.memory.import_report import ImportReport
+from seasoned.cli.memory.trace_import import TraceImport
+from seasoned.cli.params import encoder_option, overwrite_option, redact_option
+from seasoned.errors import InputError, StoreError, counted, excerpt
+from seasoned.integrations import FORMATS, FileLine, Refusal, bounded_lines
+from seasoned.integrations.formats import AUTO
+from seasoned.integrations.json_input import parse_strict_json
+from seasoned.integrations.trace_files import TraceFile, trace_files
 from seasoned.memory import Memory
 from seasoned.memory.stores.atomic_file import whole_file
 from seasoned.memory.stores.registry import is_file
 from seasoned.memory.transfer.jsonl import parse_lines
 from seasoned.sqlite_connection import IN_RAM
 from seasoned.states import encoder_from_identity
+from seasoned.states.encoder_names import named_encoder
 from seasoned.states.redactor_identity import named_redactor
 
 __all__ = ["export", "import_", "import_harbor"]
 
 JSONL = "jsonl"
-_LISTED_REFUSALS = 20
+_MAX_HEADER_BYTES = 65_536
 
 Lines = Callable[[], Iterator[Any]]
 """Reads the source from its start."""
@@ -91,84 +98,113 @@ def _record_export(path: str, namespace: str | None, target: str) -> None:
 
 
 @memory_command(
-    "seasoned memory import agent.db agent.jsonl --create",
-    "seasoned memory import agent.db trajectories.json --format atif --dry-run",
+    "seasoned memory import agent.db ~/.claude/projects --create --dry-run",
+    "seasoned memory import agent.db runs/*.json --create --encoder transcript",
+    "seasoned memory import agent.db rows.jsonl --messages run.traj --reward run.reward --task scenario",
     name="import",
 )
-@click.argument("source", metavar="FILE")
+@click.argument("sources", metavar="FILE...", nargs=-1, required=True)
 @click.option(
     "--format",
-    type=click.Choice([JSONL, *FORMATS.names()]),
-    default=JSONL,
+    type=click.Choice([AUTO, JSONL, *FORMATS.names()]),
+    default=AUTO,
     show_default=True,
-    help="Format of FILE: our export, ATIF trajectories, OpenTelemetry GenAI spans, chat completions.",
+    help="Format of the files. auto recognises each document; jsonl is our own export.",
 )
 @_create_option
-@click.option("--skip-refused", is_flag=True, help="Import the other lines of a foreign file if some are refused.")
+@encoder_option("Of a new namespace")
+@click.option("--messages", metavar="PATH", help="Path of the list of messages in chats: run.traj.")
+@click.option("--reward", metavar="PATH", help="Path of the reward in a document: run.reward.")
+@click.option("--task", metavar="PATH", help="Path of the task, or /PATTERN/ to find in the first user message.")
+@click.option("--evaluation", metavar="NAME", help="The score that is the reward, where traces have several.")
+@click.option("--strict", is_flag=True, help="Import nothing if anything is refused.")
+@click.option("--skip-refused", is_flag=True, help="The default, for earlier scripts.")
 @_dry_run_option
 @redact_option
-@click.option("--evaluation", metavar="NAME", help="For otel: the evaluation whose score is the reward.")
 def import_(
     path: str,
-    source: str,
+    sources: tuple[str, ...],
     format: str,  # noqa: A002 - the name of the option
     create: bool,
+    encoder: str | None,
+    messages: str | None,
+    reward: str | None,
+    task: str | None,
+    evaluation: str | None,
+    strict: bool,
     skip_refused: bool,
     dry_run: bool,
     redact: str | None,
-    evaluation: str | None,
     namespace: str | None,
 ) -> None:
-    """Store the episodes of a file.
+    """Store the episodes of files and folders.
 
-    Episodes that are stored already are skipped, so importing twice is safe. An export is stored whole or not at all.
-    Of a foreign file, each line that is no episode is refused with its reason; then nothing is stored, unless
-    --skip-refused is given. FILE `-` reads stdin.
+    Traces of many agents, benchmarks and telemetry systems are recognised; begin with --dry-run to see what comes in.
+    Each line that is no episode is refused with its reason, and the rest is stored. Episodes that are stored already
+    are skipped, so importing twice is safe. Our own export is stored whole or not at all. FILE `-` reads stdin.
     """
-    settings = {} if redact is None else {"redact": named_redactor(redact)}
-    lines = _source(source)
-    if format == JSONL:
-        if evaluation is not None or skip_refused:
+    settings: dict[str, Any] = {} if redact is None else {"redact": named_redactor(redact)}
+    if encoder is not None:
+        settings["encoder"] = named_encoder(encoder)
+    rules = {"evaluation": evaluation, "messages": messages, "reward": reward, "task": task}
+    files, passed_over = _trace_files(sources)
+    exports = [file for file in files if format == JSONL or (format == AUTO and _is_export(file))]
+    if exports:
+        given = [f"--{name}" for name, value in rules.items() if value is not None] + ["--strict"] * strict
+        if given or len(files) > len(exports):
             raise InputError(
-                "--evaluation or --skip-refused", "an export is stored whole or not at all", "Leave it out."
+                f"{exports[0].name}, an export of a memory, with {', '.join(given) or 'other files'}",
+                "an export is stored whole or not at all, by itself",
+                "Import it without other files and these options.",
             )
-        found = _import_export(path, source, lines, create, dry_run, namespace, settings)
-        new = f"{counted(found['episodes'], 'episode')} and {counted(found['feedback'], 'feedback event')}"
-    else:
-        found = _import_foreign(path, lines, format, evaluation, create, skip_refused, dry_run, namespace, settings)
-        new = (
-            f"{counted(found['read'], 'episode')} with {counted(found['steps'], 'step')} read, "
-            f"{found['without_reward']} without a reward, {counted(found['refused'], 'line')} refused; "
-            f"{counted(found['episodes'], 'episode')}"
-        )
-    would = "would be" if dry_run else "is" if found["episodes"] == 1 else "are"
-    present(found, f"{new} {would} new in namespace {excerpt(found['namespace'])}")
+        for file in exports:
+            found = _import_export(path, file.name, file.lines, create, dry_run, namespace, settings)
+            new = f"{counted(found['episodes'], 'episode')} and {counted(found['feedback'], 'feedback event')}"
+            would = "would be" if dry_run else "is" if found["episodes"] == 1 else "are"
+            present(found, f"{new} {would} new in namespace {excerpt(found['namespace'])}")
+        return
+    report = ImportReport(skipped=passed_over)
+    importing = TraceImport(
+        files, format, rules, strict, dry_run, lambda: _open_target(path, namespace, {}, create, dry_run, settings)
+    )
+    importing.show(report, importing.run(report))
+
+
+def _trace_files(sources: tuple[str, ...]) -> tuple[list[TraceFile], Counter[str]]:
+    """Return the files of the paths; `-` and pipes are copied first, since they can be read once."""
+    files: list[TraceFile] = []
+    passed_over: Counter[str] = Counter()
+    for source in sources:
+        if source == "-" or (Path(source).exists() and not Path(source).is_file() and not Path(source).is_dir()):
+            files.append(TraceFile(source, _source(source)))
+        else:
+            found, skipped = trace_files([source])
+            files += found
+            passed_over += skipped
+    return files, passed_over
+
+
+def _is_export(file: TraceFile) -> bool:
+    """Return whether the first line of a file is that of an export of a memory."""
+    line = next((one for one in file.lines() if isinstance(one, Refusal) or one.data.strip()), None)
+    if not isinstance(line, FileLine) or len(line.data) > _MAX_HEADER_BYTES:
+        return False
+    try:
+        header = parse_strict_json(line.data)
+    except (ValueError, RecursionError):
+        return False
+    return isinstance(header, dict) and header.get("type") == "header"
 
 
 def _source(source: str) -> Lines:
-    """Return a function that reads the lines of a file, a pipe or stdin; it may be called again.
+    """Return a function that reads the lines of a pipe or stdin; it may be called again.
 
     A pipe can be read once, so its bytes go to a temporary file: they are on disk, not in memory.
     """
     if source == "-":
         return _copied(sys.stdin.buffer)
-    check_file_name(source)
-    if Path(source).exists() and not Path(source).is_file() and not Path(source).is_dir():
-        with Path(source).open("rb") as pipe:
-            return _copied(pipe)
-
-    def read() -> Iterator[Any]:
-        try:
-            with Path(source).open("rb") as file:
-                yield from bounded_lines(file)
-        except FileNotFoundError:
-            raise NotFoundError(f"{source}", "this file does not exist", "Check the path; `-` reads stdin.") from None
-        except OSError as error:
-            raise InputError(
-                f"{source}: {error.strerror}", "it must be a file that can be read", "Name another one."
-            ) from error
-
-    return read
+    with Path(source).open("rb") as pipe:
+        return _copied(pipe)
 
 
 def _copied(pipe: BinaryIO) -> Lines:
@@ -212,54 +248,6 @@ def _import_export(
     with _open_target(path, namespace, header, create, dry_run, settings) as memory:
         episodes, feedback = memory.import_lines(_decoded(lines()), dry_run=dry_run)
         return {"namespace": memory.namespace, "episodes": episodes, "feedback": feedback}
-
-
-def _import_foreign(
-    path: str,
-    lines: Lines,
-    format_: str,
-    evaluation: str | None,
-    create: bool,
-    skip_refused: bool,
-    dry_run: bool,
-    namespace: str | None,
-    settings: dict[str, Any],
-) -> dict[str, Any]:
-    accepted: list[ReadEpisode] = []
-    refusals: list[Refusal] = []
-    for read in read_episodes(format_, lines(), evaluation=evaluation):
-        if isinstance(read, Refusal):
-            refusals.append(read)
-        else:
-            accepted.append(read)
-    for refusal in refusals[:_LISTED_REFUSALS]:
-        click.echo(printable(f"refused: {refusal}"), err=True)
-    if len(refusals) > _LISTED_REFUSALS:
-        click.echo(f"refused: {len(refusals) - _LISTED_REFUSALS} more", err=True)
-    if not accepted or (refusals and not skip_refused):
-        raise InputError(
-            f"{counted(len(accepted), 'episode')} read, {counted(len(refusals), 'line')} refused",
-            "a file with refused lines is not imported" if refusals else "a file must hold an episode",
-            "Correct it, or pass --skip-refused; nothing was imported."
-            if accepted
-            else f"Check that it is {format_}; nothing was imported.",
-        )
-    if evaluation is not None and not any(one.rewarded for one in accepted):
-        raise InputError(
-            f"--evaluation {excerpt(evaluation)}",
-            f"an evaluation must be in the file, and none of {counted(len(accepted), 'episode')} has a score of it",
-            "Check its name, or leave it out; nothing was imported.",
-        )
-    found: dict[str, Any] = {
-        "read": len(accepted),
-        "steps": sum(len(one.episode.steps) for one in accepted),
-        "without_reward": sum(not one.rewarded for one in accepted),
-        "refused": len(refusals),
-        "refusals": [{"line": one.line, "reason": one.reason} for one in refusals],
-    }
-    with _open_target(path, namespace, {}, create, dry_run, settings) as memory:
-        new = memory.import_episodes(((one.episode, one.created_at) for one in accepted), dry_run=dry_run)
-        return {"namespace": memory.namespace, "episodes": new, **found}
 
 
 def _open_target(

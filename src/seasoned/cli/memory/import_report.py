@@ -1,0 +1,168 @@
+"""Report of an import: what was recognised, read, passed over and refused."""
+
+from __future__ import annotations
+
+from collections import Counter
+from dataclasses import dataclass, field
+from hashlib import sha256
+from typing import Any
+
+from seasoned.cli.format.output import echo_hint, paragraph
+from seasoned.cli.format.value_text import number
+from seasoned.errors import counted, excerpt
+from seasoned.integrations import ReadEpisode, Refusal
+from seasoned.integrations.conversation import call_name
+from seasoned.integrations.formats import format_titles
+
+__all__ = ["ImportReport"]
+
+_LISTED = 20
+_LISTED_NAMES = 8
+_SHOWN_CHARS = 300
+_MANY_TASKS, _LEAST_EPISODES = 0.8, 10
+
+
+@dataclass
+class ImportReport:
+    """Counts of one import; of the episodes only hashes are held."""
+
+    files: dict[str, Counter[str]] = field(default_factory=dict)
+    refused: list[tuple[str, Refusal]] = field(default_factory=list)
+    skipped: Counter[str] = field(default_factory=Counter)
+    endings: Counter[str] = field(default_factory=Counter)
+    tools: Counter[str] = field(default_factory=Counter)
+    episodes: int = 0
+    steps: int = 0
+    rewarded: int = 0
+    positive: int = 0
+    total_reward: float = 0.0
+    sample: ReadEpisode | None = None
+    _tasks: set[bytes] = field(default_factory=set)
+    _seen: dict[bytes, tuple[bytes, str]] = field(default_factory=dict)
+
+    def add_file(self, name: str) -> None:
+        """Begin a file."""
+        self.files.setdefault(name, Counter())
+
+    def add(self, file: str, read: ReadEpisode) -> bool:
+        """Count an episode, and return whether it is new in this import.
+
+        An episode that was read before, as in a copy of a file, is counted as repeated; other content under the same id
+        is refused.
+        """
+        episode = read.episode
+        key = sha256((episode.id or "").encode()).digest()
+        content, place = sha256(repr(episode).encode()).digest(), f"{file} line {read.line}"
+        known, where = self._seen.setdefault(key, (content, place))
+        if where != place:
+            if known == content:
+                self.skipped["repeated episodes"] += 1
+            else:
+                rule = f"its id {excerpt(episode.id, 60)} is that of another episode, of {where}; ids must be unique"
+                self.refuse(file, Refusal(read.line, rule, read.format))
+            return False
+        self.files[file][read.format] += 1
+        self.episodes += 1
+        self.steps += len(episode.steps)
+        self.skipped.update(read.skipped)
+        self.endings[episode.ending] += 1
+        self.tools.update(call_name(step.action) for step in episode.steps)
+        self._tasks.add(sha256(episode.task.encode()).digest()[:8])
+        if read.rewarded:
+            total = sum(step.reward for step in episode.steps)
+            self.rewarded += 1
+            self.positive += total > 0
+            self.total_reward += total
+        if self.sample is None and episode.steps:
+            self.sample = read
+        return True
+
+    def refuse(self, file: str, refusal: Refusal) -> None:
+        """Count a refusal."""
+        self.refused.append((file, refusal))
+
+    @property
+    def n_tasks(self) -> int:
+        """Number of distinct tasks."""
+        return len(self._tasks)
+
+    def document(self) -> dict[str, Any]:
+        """Return the report as JSON."""
+        return {
+            "read": self.episodes,
+            "steps": self.steps,
+            "without_reward": self.episodes - self.rewarded,
+            "mean_reward": self.total_reward / self.rewarded if self.rewarded else None,
+            "files": {name: dict(formats) for name, formats in self.files.items()},
+            "endings": dict(self.endings),
+            "tasks": self.n_tasks,
+            "tools": dict(self.tools.most_common()),
+            "skipped": dict(self.skipped),
+            "refused": len(self.refused),
+            "refusals": [
+                {"file": file, "line": one.line, "format": one.format or None, "reason": one.reason}
+                for file, one in self.refused
+            ],
+        }
+
+    def recognised(self) -> list[str]:
+        """Return a line for each file: its formats, and the number of their episodes."""
+        titles = format_titles()
+        lines = [
+            f"{file}: "
+            + (", ".join(f"{counted(n, 'episode')} of {titles[one]}" for one, n in formats.items()) or "none")
+            for file, formats in list(self.files.items())[:_LISTED]
+        ]
+        more = len(self.files) - _LISTED
+        return [*lines, f"... {counted(more, 'more file')}"] if more > 0 else lines
+
+    def details(self) -> dict[str, str]:
+        """Return the fields of a dry run."""
+        fields = {"episodes": f"{self.episodes}, with {counted(self.steps, 'step')}", "rewards": self._rewards()}
+        fields["endings"] = _counts(self.endings)
+        fields["tasks"] = str(self.n_tasks)
+        fields["actions"] = _counts(self.tools)
+        fields["skipped"] = _counts(self.skipped) or "nothing"
+        fields["refused"] = str(len(self.refused))
+        if self.sample is not None:
+            episode = self.sample.episode
+            step = episode.steps[-1]
+            fields["a step"] = ""
+            fields["  task"] = excerpt(episode.task, _SHOWN_CHARS)
+            fields["  state"] = excerpt(step.state, _SHOWN_CHARS)
+            fields["  action"] = excerpt(step.action, _SHOWN_CHARS)
+            fields["  reward"] = number(step.reward)
+        return fields
+
+    def _rewards(self) -> str:
+        if not self.rewarded:
+            return "none"
+        mean = number(self.total_reward / self.rewarded)
+        without = self.episodes - self.rewarded
+        return f"{self.rewarded} episodes, mean {mean}, {self.positive} above 0" + (
+            f"; {without} without" * bool(without)
+        )
+
+    def hint(self, task: str | None) -> None:
+        """Print what a user should know before the memory is used."""
+        if self.episodes >= _LEAST_EPISODES and self.n_tasks > _MANY_TASKS * self.episodes:
+            named = "named by the first user message" if task is None else f"named by {task}"
+            echo_hint(
+                paragraph(
+                    f"{self.n_tasks} tasks in {self.episodes} episodes, {named}: runs of one task cannot be compared. "
+                    "Name tasks by a field, --task scenario, or a pattern for the first message, --task '/refund/'."
+                )
+            )
+        if self.episodes and not self.rewarded:
+            echo_hint(
+                paragraph(
+                    "No episode has a reward, so none is evidence for an action. Name its field, --reward score, or "
+                    "give feedback later: seasoned memory feedback."
+                )
+            )
+
+
+def _counts(counter: Counter[str]) -> str:
+    listed = ", ".join(f"{name} {n}" for name, n in counter.most_common(_LISTED_NAMES))
+    more = len(counter) - _LISTED_NAMES
+    return listed + (f" and {more} more" if more > 0 else "")

@@ -1,0 +1,161 @@
+"""Import of foreign traces: read, reported, and stored in batches."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import click
+
+from seasoned.cli.format.output import present, printable
+from seasoned.cli.memory.import_report import ImportReport
+from seasoned.errors import EpisodeConflictError, InputError, counted, excerpt
+from seasoned.integrations import ReadEpisode, Refusal, read_episodes
+from seasoned.integrations.formats import AUTO
+from seasoned.integrations.trace_files import TraceFile
+from seasoned.memory import Memory
+
+__all__ = ["TraceImport"]
+
+_BATCH_STEPS = 2000
+_LISTED_REFUSALS = 20
+_NO_EPISODE = "Name fields with --messages, --reward and --task, or the --format; nothing was imported."
+
+
+@dataclass(frozen=True)
+class TraceImport:
+    """An import of foreign files.
+
+    Args:
+        files: what is read.
+        format: a name of `FORMATS`, or `auto`.
+        rules: of `read_episodes`: evaluation, messages, reward, task.
+        strict: import nothing if anything is refused.
+        dry_run: report, and write nothing.
+        open_target: opens the memory; it is called when the first episodes are there.
+    """
+
+    files: Sequence[TraceFile]
+    format: str
+    rules: dict[str, Any]
+    strict: bool
+    dry_run: bool
+    open_target: Callable[[], Memory]
+
+    def run(self, report: ImportReport) -> dict[str, Any]:
+        """Import, and return the result as JSON.
+
+        Raises:
+            InputError: there is no episode, or `strict` and something is refused.
+            EpisodeConflictError: other content is stored under the ids of all episodes.
+        """
+        if self.strict or self.rules["evaluation"] is not None:
+            before = ImportReport()
+            for _ in self._episodes(before):
+                pass
+            self._check(before)
+        episodes = self._episodes(report)
+        first = next(episodes, None)
+        if first is None:
+            self._check(report)
+        new = 0
+        conflicts: list[EpisodeConflictError | InputError] = []
+        with self.open_target() as memory:
+            for batch in self._batches(first, episodes):
+                new += self._store(memory, batch, report, conflicts)
+            name = memory.namespace
+        if len(conflicts) == report.episodes:
+            raise conflicts[0]
+        self._list(report)
+        return {"namespace": name, "episodes": new, **report.document()}
+
+    def _episodes(self, report: ImportReport) -> Iterator[tuple[str, ReadEpisode]]:
+        for file in self.files:
+            report.add_file(file.name)
+            for read in read_episodes(self.format, file.lines(), **self.rules):
+                if isinstance(read, Refusal):
+                    report.refuse(file.name, read)
+                elif report.add(file.name, read):
+                    yield file.name, read
+
+    def _batches(
+        self, first: tuple[str, ReadEpisode] | None, rest: Iterator[tuple[str, ReadEpisode]]
+    ) -> Iterator[list[tuple[str, ReadEpisode]]]:
+        batch, steps = ([first], len(first[1].episode.steps)) if first else ([], 0)
+        for one in rest:
+            if steps >= _BATCH_STEPS:
+                yield batch
+                batch, steps = [], 0
+            batch.append(one)
+            steps += len(one[1].episode.steps)
+        if batch:
+            yield batch
+
+    def _store(
+        self,
+        memory: Memory,
+        batch: list[tuple[str, ReadEpisode]],
+        report: ImportReport,
+        conflicts: list[EpisodeConflictError | InputError],
+    ) -> int:
+        """Store a batch; if one of it cannot be stored, the others one by one."""
+        try:
+            return memory.import_episodes([(o.episode, o.created_at) for _, o in batch], dry_run=self.dry_run)
+        except (EpisodeConflictError, InputError):
+            new = 0
+        for file, one in batch:
+            try:
+                new += memory.import_episodes([(one.episode, one.created_at)], dry_run=self.dry_run)
+            except (EpisodeConflictError, InputError) as error:
+                conflicts.append(error)
+                report.refuse(file, Refusal(one.line, str(error), one.format))
+        return new
+
+    def _check(self, report: ImportReport) -> None:
+        """Refuse an import without an episode, a strict one with refusals, and an evaluation that no file has."""
+        seen = f"{counted(report.episodes, 'episode')} read, {counted(len(report.refused), 'line')} refused"
+        if not report.episodes and len(report.refused) == 1:
+            [(file, refusal)] = report.refused
+            seen = f"{file}: " * (len(self.files) > 1) + str(refusal)
+            raise InputError(seen, "a file must hold an episode", _NO_EPISODE)
+        if not report.episodes:
+            self._list(report)
+            names = sorted({one.format for _, one in report.refused if one.format})
+            of = f" of {', '.join(names)}" if names else "" if self.format == AUTO else f" of {self.format}"
+            raise InputError(seen + of, "a file must hold an episode", _NO_EPISODE)
+        if self.strict and report.refused:
+            self._list(report)
+            raise InputError(
+                seen,
+                "with --strict, nothing may be refused",
+                "Correct it, or leave --strict out; nothing was imported.",
+            )
+        name = self.rules["evaluation"]
+        if name is not None and not report.rewarded:
+            raise InputError(
+                f"--evaluation {excerpt(name)}",
+                f"it must be in the file, and none of {counted(report.episodes, 'episode')} has a score of it",
+                "Check its name, or leave it out; nothing was imported.",
+            )
+
+    def _list(self, report: ImportReport) -> None:
+        several = len(self.files) > 1
+        for file, refusal in report.refused[:_LISTED_REFUSALS]:
+            click.echo(printable(f"refused: {f'{file}: ' if several else ''}{refusal}"), err=True)
+        if len(report.refused) > _LISTED_REFUSALS:
+            click.echo(f"refused: {len(report.refused) - _LISTED_REFUSALS} more", err=True)
+
+    def show(self, report: ImportReport, found: dict[str, Any]) -> None:
+        """Print the result for people, or as JSON."""
+        would = "would be" if self.dry_run else "is" if found["episodes"] == 1 else "are"
+        summary = (
+            f"{counted(report.episodes, 'episode')} with {counted(report.steps, 'step')} read, "
+            f"{report.episodes - report.rewarded} without a reward, {counted(len(report.refused), 'line')} refused; "
+            f"{counted(found['episodes'], 'episode')} {would} new in namespace {excerpt(found['namespace'])}"
+        )
+        parts: list[Any] = ["\n".join(report.recognised())]
+        if self.dry_run:
+            parts.append(report.details())
+        present(found, *parts, summary)
+        report.hint(self.rules["task"])

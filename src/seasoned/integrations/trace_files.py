@@ -1,0 +1,138 @@
+"""Files of traces: plain, in folders, compressed by gzip, and the `.eval` archives of inspect_ai."""
+
+from __future__ import annotations
+
+import gzip
+import io
+import zipfile
+import zlib
+from collections import Counter
+from collections.abc import Callable, Iterator, Sequence
+from pathlib import Path
+from typing import IO, NamedTuple, cast
+
+from seasoned.checks import check_file_name
+from seasoned.errors import InputError, NotFoundError
+from seasoned.integrations.json_input import MAX_LINE_BYTES, FileLine, Refusal, bounded_lines
+
+__all__ = ["TRACE_SUFFIXES", "TraceFile", "open_lines", "trace_files"]
+
+TRACE_SUFFIXES = (".json", ".jsonl", ".ndjson", ".traj", ".eval", ".gz")
+"""Suffixes of the files that are read in a folder; a file that is named itself may have any."""
+_GZIP, _ZIP = b"\x1f\x8b", b"PK\x03\x04"
+_HEADER, _SAMPLES = "header.json", "samples/"
+
+
+class TraceFile(NamedTuple):
+    """A file of traces: its name, and a function that reads its lines from the start."""
+
+    name: str
+    lines: Callable[[], Iterator[FileLine | Refusal]]
+
+
+def trace_files(sources: Sequence[str]) -> tuple[list[TraceFile], Counter[str]]:
+    """Return the files of some paths, with those in folders by name, and what is passed over there, by suffix.
+
+    Raises:
+        NotFoundError: a path does not exist.
+        InputError: a folder has no file of traces, or a name is not allowed.
+    """
+    files: list[TraceFile] = []
+    skipped: Counter[str] = Counter()
+    for source in sources:
+        check_file_name(source)
+        if not Path(source).is_dir():
+            files.append(_file(source))
+            continue
+        found = sorted(str(path) for path in Path(source).rglob("*") if path.is_file())
+        inside = [path for path in found if path.lower().endswith(TRACE_SUFFIXES)]
+        skipped.update(f"files {Path(path).suffix or 'without a suffix'}" for path in set(found) - set(inside))
+        if not inside:
+            raise InputError(
+                f"{source} has no file of traces",
+                f"a folder needs files {', '.join(TRACE_SUFFIXES)}",
+                "Name the files.",
+            )
+        files += [_file(path) for path in inside]
+    return files, skipped
+
+
+def _file(path: str) -> TraceFile:
+    if not Path(path).exists():
+        raise NotFoundError(f"{path}", "this file does not exist", "Check the path; `-` reads stdin.")
+    return TraceFile(path, lambda: open_lines(path))
+
+
+def open_lines(path: str) -> Iterator[FileLine | Refusal]:
+    """Yield the lines of a file; what is damaged in an archive is a refusal.
+
+    Of an `.eval` archive, the header is line 1, and the samples follow, one a line.
+
+    Raises:
+        InputError: it cannot be read.
+    """
+    try:
+        with Path(path).open("rb") as file:
+            start = file.read(4)
+            file.seek(0)
+            if start.startswith(_GZIP):
+                yield from _unpacked(file)
+            elif start.startswith(_ZIP):
+                yield from _members(file)
+            else:
+                yield from bounded_lines(file)
+    except OSError as error:
+        raise InputError(
+            f"{path}: {error.strerror or error}", "it must be a file that can be read", "Name another one."
+        ) from error
+
+
+def _unpacked(file: IO[bytes]) -> Iterator[FileLine | Refusal]:
+    number = 0
+    with gzip.open(file) as unpacked:
+        lines = bounded_lines(cast("io.BufferedReader", unpacked))
+        while True:
+            try:
+                line = next(lines, None)
+            except (EOFError, gzip.BadGzipFile, zlib.error) as error:
+                yield Refusal(number + 1, f"damaged gzip: {error}")
+                return
+            if line is None:
+                return
+            number = line.number if isinstance(line, FileLine) else line.line
+            yield line
+
+
+def _members(file: IO[bytes]) -> Iterator[FileLine | Refusal]:
+    try:
+        archive = zipfile.ZipFile(file)
+    except (zipfile.BadZipFile, ValueError, NotImplementedError) as error:
+        yield Refusal(1, f"damaged zip: {error}")
+        return
+    with archive:
+        samples = sorted((one for one in archive.infolist() if _is_sample(one)), key=lambda one: one.filename)
+        headers = [one for one in archive.infolist() if one.filename == _HEADER]
+        if not headers:
+            yield Refusal(1, "a zip without header.json, so no inspect_ai log: unpack it, and import its files")
+            return
+        for number, member in enumerate([headers[0], *samples], 1):
+            try:
+                with archive.open(member) as opened:
+                    data = opened.read(MAX_LINE_BYTES + 1)
+            except NotImplementedError:
+                method = "convert the log: inspect log convert LOG --to json --output-dir FOLDER"
+                yield Refusal(
+                    number, f"{member.filename[:80]!a}: compressed by a method that Python does not read; {method}"
+                )
+                continue
+            except (zipfile.BadZipFile, EOFError, zlib.error, RuntimeError) as error:
+                yield Refusal(number, f"{member.filename[:80]!a}: damaged: {error}")
+                continue
+            if len(data) > MAX_LINE_BYTES:
+                yield Refusal(number, f"{member.filename[:80]!a}: longer than {MAX_LINE_BYTES} bytes")
+            else:
+                yield FileLine(number, data.replace(b"\n", b" "))
+
+
+def _is_sample(member: zipfile.ZipInfo) -> bool:
+    return member.filename.startswith(_SAMPLES) and member.filename.endswith(".json")
