@@ -147,7 +147,7 @@ class FeatureTerms:
     def _separate(self, lengths: Ints, keys: Ints) -> None:
         """Change the keys of features that are common terms, in place."""
         if len(self._common_keys):
-            own = np.cumsum(lengths) - lengths
+            own = (np.cumsum(lengths) - lengths)[lengths > 0]
             own = own[np.isin(keys[own], self._common_keys)]
             keys[own] ^= _ALONE
 

@@ -12,6 +12,7 @@ import numpy as np
 from seasoned.checks import check_text, check_whole
 from seasoned.core import check_gamma
 from seasoned.errors import InputError, ReadOnlyStoreError
+from seasoned.memory.index.goal_similarity import GoalIndex, without_goals
 from seasoned.memory.index.jaccard import JaccardIndex
 from seasoned.memory.index.kernel import Match
 from seasoned.memory.index.rarity import RarityIndex
@@ -103,7 +104,9 @@ class Retriever:
         self.follower = CommitFollower(store, namespace_id)
         self._cursor = CommitCursor(self.follower)
         self._index = JaccardIndex()
-        self._rarity = RarityIndex(whole_keys if isinstance(encoder, SubwordEncoder) else subword_keys)
+        keys_of = whole_keys if isinstance(encoder, SubwordEncoder) else subword_keys
+        self._rarity = RarityIndex(without_goals(keys_of))
+        self._goals = GoalIndex(self._rarity)
         self._last_token = self._last_visit = -1
         self._views: dict[tuple[float, float], int] = {}
         self._choices = ChoiceReader(store, namespace_id, self.follower)
@@ -174,6 +177,7 @@ class Retriever:
             self._tasks.clear()
             self._rarity.clear()
             self._rarity.terms.replace_pending(self._overlay.tokens)
+            self._goals.replace_pending(self._overlay.tokens)
             self._overlay_revision = self._overlay.revision
 
     def _follow(self, change: Change) -> None:
@@ -182,12 +186,14 @@ class Retriever:
         if change is Change.RESET:
             self._index.clear()
             self._rarity.clear()
+            self._goals.clear()
             self._last_token = self._last_visit = -1
             tokens = self._reader.tokens_after(self._last_token)
             self._rarity.terms.replace(tokens)
         else:
             tokens = self._reader.tokens_after(self._last_token)
             self._rarity.terms.add(tokens)
+        self._goals.add(tokens)
         self._last_token = max(tokens.values(), default=self._last_token)
         last = self._last_visit
         for ids, sizes, members, visits in self._reader.sets_after(last):
@@ -272,7 +278,7 @@ class Retriever:
         while True:
             matches: Sequence[Match]
             if similarity == "rarity":
-                matches = self._rarity.search(self._layers(), features, k=wanted, threshold=threshold)
+                matches = self._goals.search(self._layers(), features, k=wanted, threshold=threshold)
             else:
                 [matches] = self._index.match_many([tokens], n_features=[len(features)], k=wanted, threshold=threshold)
                 if include_pending:
@@ -442,7 +448,7 @@ class Retriever:
             # The process has its unit from the recent returns, and the spread less all choices takes longer to read.
             compared = query.compare_choices and not by_rarity
             spread = self._moments.spread_without_choices(query, view_id, gamma) if compared else self.spread(view_id)
-            state_similarities = self._rarity.similarities(self._layers(), ranked) if by_rarity else None
+            state_similarities = self._goals.similarities(self._layers(), ranked) if by_rarity else None
             steps = (RecentReturn(visit, step.return_, step.task) for visit, (step, _) in found.experiences.items())
             listed = without_choices(steps, chosen.effects)
             recent = self._moments.recent(query, view_id, gamma, task_filter, listed) if by_rarity else None
