@@ -95,6 +95,15 @@ def test_erasure_removes_the_copy_of_a_killed_backup(tmp_path):
     assert partials_of(target) == []
 
 
+def test_backup_that_is_killed_before_it_makes_its_folder_is_recorded(tmp_path):
+    source, target = filled(tmp_path / "agent.db"), tmp_path / "copy.db"
+    die = "import os, sys; sys.addaudithook(lambda event, _: event == 'tempfile.mkdtemp' and os.kill(os.getpid(), 9))\n"
+    child = subprocess.run([sys.executable, "-c", die + COPYING, str(source), str(target)], check=False)
+    assert child.returncode == -signal.SIGKILL
+    with Memory.open(source, encoder=Words()) as memory:
+        assert [copy.path for copy in memory.copies()] == [str(target)]
+
+
 def test_next_backup_removes_the_copy_of_a_killed_one(tmp_path):
     source, target = filled(tmp_path / "agent.db"), tmp_path / "copy.db"
     killed_while_copying(source, target)

@@ -69,8 +69,11 @@ def export(path: str, output: str | None, overwrite: bool, namespace: str | None
         if target.exists() and not target.is_file():
             raise InputError(f"{target} is no file", "the output must be a file", "Leave out -o to write to stdout.")
         empty = target.is_file() and not target.stat().st_size  # such as `mktemp` makes
-        with whole_file(target, overwrite=overwrite or empty) as partial:
-            _record_export(path, namespace, str(target.absolute()))  # first: an erasure meanwhile must list it
+
+        def record() -> None:  # first: an erasure meanwhile must list it
+            _record_export(path, namespace, str(target.absolute()))
+
+        with whole_file(target, overwrite=overwrite or empty, record=record) as partial:
             _write(partial, memory.export())
 
     read_memory(path, namespace, query)

@@ -96,6 +96,11 @@ def backup(
             "a backup must be a file",
             "To copy into a server: seasoned memory merge.",
         )
+    noted: list[bool] = []
+
+    def record() -> None:  # before the copy exists: an erasure misses none
+        noted.append(_record(source, os.path.realpath(target)))
+
     if not is_file(source):
         with contextlib.closing(open_store(source, create=False, read_only=True)) as store:
             shown = store.path
@@ -105,17 +110,18 @@ def backup(
                     "a backup holds the namespaces of the role that makes it",
                     "Connect as each tenant in turn; the server's own pg_dump backs up all at once.",
                 )
-            with whole_file(target, overwrite=overwrite) as partial:
-                noted = _record(source, os.path.realpath(target))  # before the copy is filled: an erasure misses none
+            with whole_file(target, overwrite=overwrite, record=record) as partial:
                 merge_stores(partial, [store], None, encoder, checked=False)
-                return _finish(partial, shown, target, encoder, noted=noted)
+                return _finish(partial, shown, target, encoder, noted=any(noted))
     place = _existing(source)
     _refuse_same(place, target)
     schema = _check_store(place)
-    with whole_file(target, overwrite=overwrite, mode=stat.S_IMODE(place.stat().st_mode)) as partial:
-        noted = schema == SCHEMA_VERSION and _record(source, os.path.realpath(target))  # before the copy is filled
+    mode = stat.S_IMODE(place.stat().st_mode)
+    with whole_file(
+        target, overwrite=overwrite, mode=mode, record=record if schema == SCHEMA_VERSION else None
+    ) as partial:
         _copy(place, partial, "Restore a backup, or export the rows that `sqlite3 .recover` saves.")
-        return _finish(partial, str(place), target, encoder, noted=noted)
+        return _finish(partial, str(place), target, encoder, noted=any(noted))
 
 
 def restore(

@@ -6,7 +6,7 @@ import contextlib
 import errno
 import os
 import sqlite3
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from pathlib import Path
 
 from seasoned import sqlite_connection
@@ -80,7 +80,13 @@ def check_path(path: object) -> None:
 
 
 @contextlib.contextmanager
-def whole_file(target: str | os.PathLike[str], *, overwrite: bool = False, mode: int = 0o666) -> Iterator[Path]:
+def whole_file(
+    target: str | os.PathLike[str],
+    *,
+    overwrite: bool = False,
+    mode: int = 0o666,
+    record: Callable[[], object] | None = None,
+) -> Iterator[Path]:
     """Yield a new file beside `target`; when the block ends well, it is synced to disk and becomes `target`.
 
     A store that is overwritten keeps its file: its content is replaced in one transaction, so that neither a crash nor
@@ -92,6 +98,8 @@ def whole_file(target: str | os.PathLike[str], *, overwrite: bool = False, mode:
         target: where it appears.
         overwrite: whether something may be there.
         mode: the permissions of a new file, less the umask.
+        record: called once the target is checked, before anything is made beside it: a copy that a killed process
+            leaves is recorded then.
 
     Raises:
         InputError: `target` exists and `overwrite` is False; or it is no file.
@@ -102,6 +110,8 @@ def whole_file(target: str | os.PathLike[str], *, overwrite: bool = False, mode:
     check_path(target)
     place = Path(target)
     _check_target(place, overwrite)
+    if record is not None:
+        record()
     with contextlib.ExitStack() as open_:
         with _os_errors(place):
             partial = open_.enter_context(partial_folder(place)) / place.name
