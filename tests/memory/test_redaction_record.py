@@ -9,8 +9,11 @@ import pytest
 from seasoned import Episode, Memory, Step
 from seasoned.build import open_memory
 from seasoned.errors import IntegrityError, RedactionMismatchError
+from seasoned.lab.forks.fork import fork
 from seasoned.memory import as_stored
 from seasoned.memory.transfer.merge import merge
+from seasoned.memory.values.redactor_record import NOT_RECORDED
+from seasoned.memory.writing.namespace_row import write_redaction
 from seasoned.states import Redactor
 from seasoned.types import OwnAnswer
 
@@ -142,6 +145,22 @@ def test_merge_keeps_the_redactor_and_mixes_none(tmp_path):
         memory.verify()
     with pytest.raises(RedactionMismatchError, match="never mixed"):
         merge(raw, redacted)
+
+
+@pytest.mark.parametrize("redact", [None, EMAILS], ids=["neither recorded one", "both recorded the same"])
+def test_fork_of_an_earlier_version_merges_back(tmp_path, redact):
+    live, candidate = make(tmp_path / "a.db", None), tmp_path / "b.db"
+    with Memory.open(live) as memory:
+        store, namespace_id = memory.session.store, memory.session.namespace_id
+        memory.session.write(lambda: write_redaction(store, namespace_id, NOT_RECORDED))
+    fork(live, candidate)
+    for path in (live, candidate):
+        with Memory.open(path, redact=redact) as memory:
+            memory.add(Episode("t", [Step(f"page of {path.name}", "go", 1.0)]))
+    merge(live, candidate)
+    merge(candidate, live)
+    with Memory.open(live) as ours, Memory.open(candidate) as theirs:
+        assert len(ours) == len(theirs) == 3
 
 
 def test_merge_refuses_raw_texts_of_an_earlier_version(tmp_path):

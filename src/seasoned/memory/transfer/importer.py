@@ -58,7 +58,8 @@ def import_records(
     Raises:
         InputError: a record cannot be stored; the message names its line.
     """
-    feedback, quarantines = FeedbackWriter(store, namespace_id), QuarantineWriter(store, namespace_id)
+    feedback = FeedbackWriter(store, namespace_id, sums_limited=False)
+    quarantines = QuarantineWriter(store, namespace_id)
     typed_feedback = TypedFeedbackWriter(store, namespace_id, writer)
     n_episodes = n_events = last = 0
     line_of: dict[str, int] = {}

@@ -115,7 +115,8 @@ def merge(
         RedactionMismatchError: its texts went through different redactors.
         UnknownNameError: a namespace's encoder is not built in, and was not passed.
         EpisodeConflictError: an id has different contents; the message lists the first ten.
-        InputError: feedback of a source exceeds a limit of the target, or a note is not of its kind's form.
+        InputError: the weight of feedback exceeds the target's limit of its source, or a note is not of its kind's
+            form.
         StoreError: a store is busy, full, foreign or broken.
 
     Example:
@@ -342,7 +343,7 @@ class NamespaceMerger:
         self._target = target
         self._ns = namespace_id
         self._writer = Writer(target, namespace_id, encoder)
-        self._feedback = FeedbackWriter(target, namespace_id, limited=checked)
+        self._feedback = FeedbackWriter(target, namespace_id, limited=checked, sums_limited=False)
         self._quarantines = QuarantineWriter(target, namespace_id)
         self._notes = NoteWriter(target, namespace_id)
 

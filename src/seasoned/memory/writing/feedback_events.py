@@ -81,12 +81,15 @@ class FeedbackWriter:
     Args:
         store, namespace_id: the namespace.
         limited: refuse new events that exceed a limit of the namespace; a copy of a whole store takes all.
+        sums_limited: refuse sums of a step that do so. Copies of stored feedback do not: a release or a revocation may
+            have left a larger sum where they come from, and no copy holds the history that would tell.
     """
 
-    def __init__(self, store: Store, namespace_id: int, *, limited: bool = True) -> None:
+    def __init__(self, store: Store, namespace_id: int, *, limited: bool = True, sums_limited: bool = True) -> None:
         self._store = store
         self._ns = namespace_id
         self._limited = limited
+        self._sums_limited = limited and sums_limited
         self._derive = Deriver(store, namespace_id)
 
     def add(self, event: Event) -> bool:
@@ -121,7 +124,7 @@ class FeedbackWriter:
                 limits.check_step(place, reward, before, after)
 
         self._append(new)
-        self._derive.rederive(sorted(episodes), check_sum)
+        self._derive.rederive(sorted(episodes), check_sum if self._sums_limited else None)
         return len(new)
 
     def _append(self, new: Sequence[_PlacedEvent]) -> None:
