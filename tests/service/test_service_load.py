@@ -202,21 +202,31 @@ def test_feedback_is_listed_in_pages(tmp_path):
                 break
             query["cursor"] = page["next"]
         assert seen == [f"a{n}" for n in range(5)]
-        two = client.get("/v1/feedback", params={"limit": "2", "cursor": "1"}).json()
+        one = client.get("/v1/feedback", params={"limit": "1", "episode": "e1"}).json()
+        two = client.get("/v1/feedback", params={"limit": "2", "cursor": one["next"], "episode": "e1"}).json()
         assert [one["author"] for one in two["feedback"]] == ["a1", "a2"]
-        assert two["next"] == "3"
-        for wrong in ({"limit": "0"}, {"cursor": "-1"}, {"cursor": "x"}, {"cursor": "9" * 5000}):
+        for wrong in ({"limit": "0"}, {"cursor": "1"}, {"cursor": "x~y"}, {"cursor": "nan~y"}, {"cursor": "9" * 5000}):
             error_of(client.get("/v1/feedback", params=wrong), 400)
 
 
 def test_questions_are_listed_in_pages(tmp_path):
     with serving(tmp_path / "a.db") as client:
         ids = [post_question(client, state=f"mail {n}") for n in range(5)]
-        first = client.get("/v1/questions", params={"limit": "3"}).json()
-        rest = client.get("/v1/questions", params={"limit": "3", "cursor": first["next"]}).json()
-        assert [one["id"] for one in (*first["questions"], *rest["questions"])] == ids
+        choice = {"kind": "choice", "chosen": 0, "order": [0, 1, 2], "author": "ann"}
+        answered = client.post(f"/v1/questions/{ids[1]}/answers", json=choice)
+        assert answered.status_code == 201, answered.text
+        pages = {"author": "ann", "order": "oldest", "limit": "2"}
+        first = client.get("/v1/questions", params=pages).json()
+        rest = client.get("/v1/questions", params={**pages, "cursor": first["next"]}).json()
+        assert [one["id"] for one in (*first["questions"], *rest["questions"])] == [ids[0], *ids[2:]]
         assert "next" not in rest
-        assert (rest["open"], rest["total"]) == (5, 5)
+        every = client.get("/v1/questions", params={**pages, "author": "bob", "limit": "5"}).json()
+        assert [one["answers"] for one in every["questions"]] == [0, 1, 0, 0, 0]
+        fewest = client.get("/v1/questions", params={"author": "bob", "limit": "4"}).json()
+        assert ids[1] not in [one["id"] for one in fewest["questions"]]
+        assert (fewest["open"], fewest["total"]) == (5, 5)
+        for wrong in ({"cursor": first["next"]}, {"order": "newest"}):
+            error_of(client.get("/v1/questions", params=wrong), 400)
         assert len(first["questions"][0]["candidates"]) == len(REPLIES)
 
 

@@ -29,7 +29,7 @@ from seasoned.types import (
     normalize_action,
 )
 
-__all__ = ["AnswerEffect", "Question", "QuestionQueue", "Questions"]
+__all__ = ["AnswerEffect", "Question", "QuestionPage", "QuestionQueue", "Questions"]
 
 ARM = "question"
 _ANSWERS = (Choice.kind, Edit.kind, OwnAnswer.kind)
@@ -115,6 +115,18 @@ class QuestionQueue:
     questions: tuple[tuple[Question, int], ...]
     n_open: int
     n_total: int
+
+
+@dataclass(frozen=True, slots=True)
+class QuestionPage:
+    """Open questions in the order of time, each with its number of answers.
+
+    `places`: time and id of each, behind which the next page begins; `more`: whether there is one.
+    """
+
+    questions: tuple[tuple[Question, int], ...]
+    places: tuple[tuple[float, str], ...]
+    more: bool
 
 
 @dataclass(frozen=True, slots=True)
@@ -216,6 +228,48 @@ class Questions:
                 continue
             listed.append((question, len(authors[question.target])))
         return QuestionQueue(tuple(listed), len(unanswered) - n_gone, len(notes))
+
+    def page(
+        self, *, author: str | None = None, after: tuple[float, str] | None = None, limit: int = 20
+    ) -> QuestionPage:
+        """Return questions without an answer of `author`, the oldest first; of all pages together each is read once.
+
+        Args:
+            author: None: questions without any answer.
+            after: the last of `places` of the page before.
+            limit: at most so many questions.
+        """
+        found: list[tuple[Question, int]] = []
+        places: list[tuple[float, str]] = []
+        answers: dict[str, list[FeedbackRecord]] = {}  # questions may be about one episode
+        while True:
+            notes = self._memory.notes(kind=QUESTION, after=after, limit=limit + 1)
+            for note in notes:
+                after = note.created_at, note.id
+                listed = self._listed(note, author, answers)
+                if listed is not None and len(found) == limit:
+                    return QuestionPage(tuple(found), tuple(places), more=True)
+                if listed is not None:
+                    found.append(listed)
+                    places.append(after)
+            if len(notes) <= limit:
+                return QuestionPage(tuple(found), tuple(places), more=False)
+
+    def _listed(
+        self, note: Note, author: str | None, answers: dict[str, list[FeedbackRecord]]
+    ) -> tuple[Question, int] | None:
+        """Return the question of a note and its number of answers, unless the author has answered it or it is gone."""
+        try:
+            question = self._read(note)
+            if question.episode_id is not None:
+                self._memory.get(question.episode_id)
+        except (InputError, NotFoundError):  # malformed, from an earlier version; or about an erased episode
+            return None
+        episode_id, step = question.target
+        if episode_id not in answers:
+            answers[episode_id] = self._memory.feedback_records(episode_id, kinds=_ANSWERS)
+        authors = {one.author for one in answers[episode_id] if one.revoked_at is None and one.step == step}
+        return None if _is_answered(authors, author) else (question, len(authors))
 
     def answers(self, question: Question) -> list[FeedbackRecord]:
         """Return the unrevoked answers in order; of each author, the last."""

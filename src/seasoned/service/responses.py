@@ -85,6 +85,7 @@ class Listing:
         start: the place of the first one in the whole list, from 0.
         more: whether the whole list has items after these.
         fields: the document's other fields.
+        cursors: the cursor behind each item; None: the place of the next one.
 
     Example:
         >>> Listing("found", ["a", "b"], 0, more=False).encode(80)
@@ -98,6 +99,7 @@ class Listing:
     start: int
     more: bool
     fields: Mapping[str, Any] = field(default_factory=dict)
+    cursors: Sequence[str] | None = None
 
     def encode(self, max_bytes: int) -> bytes:
         """Return the document in at most `max_bytes`: without its last items, if they do not fit.
@@ -114,8 +116,10 @@ class Listing:
         return self._encode(max(n_fitting, 1))
 
     def _encode(self, n: int) -> bytes:
-        cursor = {"next": str(self.start + n)} if self.more or n < len(self.items) else {}
-        return encode_json({**self.fields, self.name: list(self.items[:n]), **cursor})
+        following = {}
+        if n and (self.more or n < len(self.items)):
+            following = {"next": str(self.start + n) if self.cursors is None else self.cursors[n - 1]}
+        return encode_json({**self.fields, self.name: list(self.items[:n]), **following})
 
 
 def encode_answer(answer: Any, max_bytes: int) -> bytes:

@@ -7,6 +7,7 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from typing import Any
 
+from seasoned.checks import check_number, check_one_of, check_text
 from seasoned.core import check_gamma
 from seasoned.errors import InputError, excerpt
 from seasoned.memory import Memory
@@ -40,7 +41,7 @@ __all__ = ["ROUTES", "Route", "ServiceRequest"]
 MAX_NEIGHBORS = 1000
 MAX_LISTED = 1000
 LISTED_QUESTIONS = 20
-MAX_CURSOR = 10**9
+MAX_NUMBER_CHARS = 40
 
 
 @dataclass(frozen=True, slots=True)
@@ -101,10 +102,28 @@ class Route:
         return {status: {"description": ERROR_DESCRIPTIONS[status], "content": content} for status in sorted(statuses)}
 
 
-def _page(request: ServiceRequest, default: int) -> tuple[int, int]:
-    """Return the cursor and the limit of a request for a list."""
-    limit = _whole_text("limit", request.query.get("limit", str(default)), 1, MAX_LISTED)
-    return _whole_text("cursor", request.query.get("cursor", "0"), 0, MAX_CURSOR), limit
+def _limit(request: ServiceRequest, default: int) -> int:
+    return _whole_text("limit", request.query.get("limit", str(default)), 1, MAX_LISTED)
+
+
+def _cursor_text(created_at: float, id_: str) -> str:
+    """Return the cursor behind an item: its time and its id."""
+    return f"{created_at!r}~{id_}"
+
+
+def _place(cursor: str | None) -> tuple[float, str] | None:
+    """Return the time and the id in a cursor; None for the start of the list."""
+    if cursor is None:
+        return None
+    created_at, sign, id_ = cursor.partition("~")
+    try:
+        place = check_number("cursor", float(created_at)), check_text("cursor", id_)
+    except (ValueError, InputError):
+        place = None
+    if place is None or not sign or len(created_at) > MAX_NUMBER_CHARS:
+        rule = "a cursor is `next` of the page before"
+        raise InputError(f"cursor = {excerpt(cursor)}", rule, "Leave it out for the first page.")
+    return place
 
 
 def _whole_text(name: str, text: object, low: int, high: int) -> int:
@@ -191,10 +210,11 @@ def add_feedback(request: ServiceRequest) -> Any:
 
 def list_feedback(request: ServiceRequest) -> Any:
     """Return typed feedback, the oldest first."""
-    start, limit = _page(request, MAX_LISTED)
-    records = request.memory.feedback_records(request.query.get("episode"))
-    listed = [record_to_json(one) for one in records[start : start + limit]]
-    return Listing("feedback", listed, start, more=start + limit < len(records))
+    limit, after = _limit(request, MAX_LISTED), _place(request.query.get("cursor"))
+    records = request.memory.feedback_records(request.query.get("episode"), after=after, limit=limit + 1)
+    cursors = [_cursor_text(one.created_at, one.id) for one in records]
+    listed = [record_to_json(one) for one in records[:limit]]
+    return Listing("feedback", listed, 0, more=limit < len(records), cursors=cursors)
 
 
 def revoke_feedback(request: ServiceRequest) -> Any:
@@ -214,12 +234,17 @@ def ask_question(request: ServiceRequest) -> Any:
 
 
 def list_questions(request: ServiceRequest) -> Any:
-    """Return the questions without an answer of an author, those with the fewest answers first."""
-    start, limit = _page(request, LISTED_QUESTIONS)
-    queue = Questions(request.memory).queue(author=request.query.get("author"), limit=start + limit)
-    listed = [{**dataclasses.asdict(one), "answers": n} for one, n in queue.questions[start:]]
-    counts = {"open": queue.n_open, "total": queue.n_total}
-    return Listing("questions", listed, start, more=start + limit < queue.n_open, fields=counts)
+    """Return the questions without an answer of an author: those with the fewest answers, or all in pages."""
+    limit, order, author = _limit(request, LISTED_QUESTIONS), request.query.get("order"), request.query.get("author")
+    check_one_of("order", order, (None, "oldest"))
+    if order is None:
+        check_one_of("cursor", request.query.get("cursor"), (None,))  # those with the fewest answers change
+        queue = Questions(request.memory).queue(author=author, limit=limit)
+        listed = [{**dataclasses.asdict(one), "answers": n} for one, n in queue.questions]
+        return Listing("questions", listed, 0, more=False, fields={"open": queue.n_open, "total": queue.n_total})
+    page = Questions(request.memory).page(author=author, after=_place(request.query.get("cursor")), limit=limit)
+    listed = [{**dataclasses.asdict(one), "answers": n} for one, n in page.questions]
+    return Listing("questions", listed, 0, more=page.more, cursors=[_cursor_text(*place) for place in page.places])
 
 
 def get_question(request: ServiceRequest) -> Any:
@@ -292,7 +317,7 @@ ROUTES = (
         "/v1/questions",
         list_questions,
         "Questions without an answer of an author.",
-        query=("namespace", "author", "limit", "cursor"),
+        query=("namespace", "author", "order", "limit", "cursor"),
     ),
     Route("GET", "/v1/positions", question_positions, "Choices by position in the displayed list."),
     Route(

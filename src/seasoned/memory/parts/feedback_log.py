@@ -11,7 +11,7 @@ from typing import cast
 
 import numpy as np
 
-from seasoned.checks import check_number, check_reward, check_text, check_texts, suggest
+from seasoned.checks import check_number, check_reward, check_text, check_texts, check_whole, suggest
 from seasoned.errors import EpisodeConflictError, InputError, excerpt
 from seasoned.memory.session import Session
 from seasoned.memory.values.events import Event
@@ -247,23 +247,44 @@ class FeedbackLog:
         self._session.write(lambda: NoteWriter(self._store, self._ns).add([note], ignore_time=True))
         return note.id
 
-    def notes(self, *, kind: str | None = None, episode_id: str | None = None, quarantined: bool = False) -> list[Note]:
+    def notes(
+        self,
+        *,
+        kind: str | None = None,
+        episode_id: str | None = None,
+        quarantined: bool = False,
+        after: tuple[float, str] | None = None,
+        limit: int | None = None,
+    ) -> list[Note]:
         """Return the unrevoked notes, the oldest first.
 
         Args:
             kind: only notes of this kind.
             episode_id: only notes on this episode.
             quarantined: include the notes of quarantined episodes and sources.
+            after: `(created_at, id)` of a note; only the notes behind it, without reading those before.
+            limit: at most so many; None: all.
         """
         if kind is not None:
             check_kind(kind)
         if episode_id is not None:
             check_text("episode id", episode_id)
 
+        _check_page(after, limit)
+
         def query() -> list[Note]:
-            found = read_notes(self._store, self._ns, kind=kind, episode_id=episode_id, unrevoked=True)
-            notes = [note for _, note in found]
-            return notes if quarantined else without_excluded(self._store, self._ns, notes)
+            notes: list[Note] = []
+            begin = after
+            while True:
+                size = None if limit is None else limit - len(notes)
+                rows = read_notes(
+                    self._store, self._ns, kind=kind, episode_id=episode_id, unrevoked=True, after=begin, limit=size
+                )
+                found = [note for _, note in rows]
+                notes += found if quarantined else without_excluded(self._store, self._ns, found)
+                if size is None or len(found) < size or len(notes) == limit:
+                    return notes
+                begin = found[-1].created_at, found[-1].id
 
         return self._session.read(query)
 
@@ -284,6 +305,8 @@ class FeedbackLog:
         *,
         kinds: Collection[str] | None = None,
         id: str | None = None,  # noqa: A002
+        after: tuple[float, str] | None = None,
+        limit: int | None = None,
     ) -> list[FeedbackRecord]:
         """Return the stored typed feedback, the oldest first, revoked feedback included.
 
@@ -291,10 +314,25 @@ class FeedbackLog:
             episode_id: only feedback on this episode.
             kinds: only feedback of these kinds (`choice`, `edit`, ...).
             id: only the feedback with this id; an empty list if there is none.
+            after: `(created_at, id)` of a record; only the records behind it, without reading those before.
+            limit: at most so many; None: all.
 
         Raises:
             InputError: no feedback is of such a kind.
+
+        Example:
+            >>> from seasoned import Episode, Memory, Step
+            >>> from seasoned.types import Thumbs
+            >>> with Memory.open(":memory:") as memory:
+            ...     _ = memory.add(Episode("support", [Step("where is it?", "It is lost.")], "e1"))
+            ...     for name in ("ann", "bob", "eve"):
+            ...         _ = memory.feedback("e1", Thumbs(True), author=name)
+            ...     first = memory.feedback_records(limit=2)
+            ...     rest = memory.feedback_records(after=(first[-1].created_at, first[-1].id))
+            >>> [one.author for one in first], [one.author for one in rest]
+            (['ann', 'bob'], ['eve'])
         """
+        _check_page(after, limit)
         for name, value in (("episode id", episode_id), ("feedback id", id)):
             if value is not None:
                 check_text(name, value)
@@ -308,15 +346,17 @@ class FeedbackLog:
 
         def query() -> list[FeedbackRecord]:
             # Notes of other kinds may be many and large, so each kind is read on its own.
-            by_kind = [None] if episode_id is not None or ids is not None else wanted
+            by_kind = [None] if ids is not None or (episode_id is not None and limit is None) else wanted
             found = [
                 note
                 for kind in by_kind
-                for _, note in read_notes(self._store, self._ns, ids=ids, kind=kind, episode_id=episode_id)
+                for _, note in read_notes(
+                    self._store, self._ns, ids=ids, kind=kind, episode_id=episode_id, after=after, limit=limit
+                )
                 if note.kind in wanted
             ]
             found.sort(key=lambda note: (note.created_at, note.id))
-            return read_feedback(self._store, self._ns, found)
+            return read_feedback(self._store, self._ns, found[:limit])
 
         return self._session.read(query)
 
@@ -375,6 +415,17 @@ class FeedbackLog:
         if subject is not None:
             check_size("subject", check_text("subject", subject), self._session.max_text_bytes)
         return context
+
+
+def _check_page(after: object, limit: object) -> None:
+    if after is not None:
+        if not isinstance(after, tuple) or len(after) != 2:
+            rule = "it is (created_at, id) of an item"
+            raise InputError(f"after = {excerpt(after)}", rule, "Pass those of the last item before.")
+        check_number("after[0]", after[0])
+        check_text("after[1]", after[1])
+    if limit is not None:
+        check_whole("limit", limit, 1)
 
 
 def _check_speaker(source: object, author: object) -> None:

@@ -131,21 +131,31 @@ def read_notes(
     kind: str | None = None,
     episode_id: str | None = None,
     unrevoked: bool = False,
+    after: tuple[float, str] | None = None,
+    limit: int | None = None,
 ) -> Iterator[tuple[bytes, Note]]:
     """Yield (digest, note), the oldest first, of all notes that match every given condition.
+
+    Without `ids`, `after` starts behind the note with this time and id, and `limit` ends after so many: the rows before
+    are not read, nor those behind.
 
     Raises:
         IntegrityError: a stored value is damaged.
     """
     conditions = {"kind = ?": kind, "episode_id = ?": episode_id}
     conditions = {sql: value for sql, value in conditions.items() if value is not None}
-    which, values = " AND ".join(["namespace_id = ?", *conditions]), (namespace_id, *conditions.values())
+    which = " AND ".join(["namespace_id = ?", *conditions])
+    values: tuple[Any, ...] = (namespace_id, *conditions.values())
     which += " AND revoked_at IS NULL" if unrevoked else ""
     if ids is None:
         # Without statistics SQLite prefers the kind, and reads all of that kind.
         near = "" if episode_id is None else " INDEXED BY note_by_episode"
+        if after is not None:
+            # The first condition is implied; it lets an index begin there also where the second one's row cannot.
+            which, values = f"{which} AND created_at >= ? AND (created_at, id) > (?, ?)", (*values, after[0], *after)
+        size = "" if limit is None else f" LIMIT {limit:d}"
         found = store.execute(
-            f"SELECT {_COLUMNS} FROM note{near} WHERE {which} ORDER BY created_at, id", values
+            f"SELECT {_COLUMNS} FROM note{near} WHERE {which} ORDER BY created_at, id{size}", values
         ).fetchall()
         rows = decode(store.path, found, _NoteRow)
     else:
