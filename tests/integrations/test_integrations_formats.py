@@ -13,6 +13,7 @@ from seasoned.integrations.conversation import AgentTurn, InputMessage
 from seasoned.integrations.field_rules import FieldRules
 from seasoned.integrations.formats import recognised_format
 from seasoned.integrations.json_input import Document
+from seasoned.integrations.readers import MAX_IDLE_EVENTS
 from seasoned.states.transcript.transcript_text import Transcript
 
 
@@ -378,6 +379,15 @@ def test_passed_over_events_are_counted_by_kind():
     assert item.skipped == {"messages of the program": 1, "events before a prompt was edited": 1, "thoughts": 1}
     assert one(samples.TAU2).skipped == {"the user's own tool calls and results": 2}
     assert one(samples.TRAJ, messages="run.traj").skipped == {"messages without text or call": 1}
+
+
+def test_session_is_closed_after_many_events_of_others():
+    other = samples.claude("assistant", "x", None, [{"type": "text", "text": "more"}], session="long")
+    reader = FORMATS.load("claude-code").reader(FieldRules())
+    events = [*samples.CLAUDE_CODE[2:10], *[other] * (MAX_IDLE_EVENTS + 1), samples.CLAUDE_CODE[3]]
+    items = [item for number, each in enumerate(events, 1) for item in reader.add(Document(number, each))]
+    assert [type(item) for item in items] == [ReadEpisode, Refusal]
+    assert (items[0].episode.id, items[1].line) == ("claude-code:s-1", len(events))
 
 
 def test_interrupted_session_is_aborted():

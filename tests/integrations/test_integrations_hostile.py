@@ -237,6 +237,33 @@ def test_top_level_list_is_split(items):
         assert [document.value for document in documents(lines)] == items
 
 
+def test_item_of_a_list_that_is_no_json_is_refused_alone():
+    lines = [
+        b"[",
+        b'  {"a": 1},',
+        b"  {",
+        b'    "b": nothing',
+        b"  },",
+        b'  {"c":',
+        b'  {"d": 4},',
+        b"  {",
+        b"  }",
+        b"]",
+    ]
+    found = list(documents([*lines, b"7"]))
+    assert [one.value for one in found if not isinstance(one, Refusal)] == [{"a": 1}, {"d": 4}, {}, 7]
+    assert [one.line for one in found if isinstance(one, Refusal)] == [3, 6]
+    *items, cut_off = documents(lines[:-1])
+    assert (len(items), cut_off) == (5, Refusal(1, "the list that begins here is cut off"))
+
+
+@pytest.mark.parametrize("data", [b"[1 2]", b"[1,]", b"[1, nothing]", b'[1, {"a": NaN}]', b"[1] [2]"])
+def test_items_before_a_fault_on_one_line_are_read(data):
+    first, *_, refusal = documents([data])
+    assert isinstance(refusal, Refusal)
+    assert isinstance(first, Refusal) or first.value == 1
+
+
 @PROPERTY
 @given(st.text(max_size=30))
 def test_strict_json_accepts_json_only(text):

@@ -28,6 +28,8 @@ __all__ = [
 MAX_LINE_BYTES = 256 * 1024 * 1024
 _PART_BYTES = 1024 * 1024
 _MAX_REASON_CHARS = 300
+_ASKED_ITEMS = 50
+_BLANKS = re.compile(r"[ \t\r\n]*+")
 _UTF8_MARK = b"\xef\xbb\xbf"
 # An escaped NUL, where the backslash is not itself escaped.
 _ESCAPED_NUL = re.compile(r"(?<!\\)(?:\\\\)*+\\u0000")
@@ -124,6 +126,14 @@ def _lines(file: BinaryIO, max_line_bytes: int) -> Iterator[FileLine | Refusal]:
         yield Refusal(number, f"longer than {max_line_bytes} bytes")
 
 
+def check_strict_text(text: str) -> str:
+    """Return a JSON text if it has no NUL character, and not too many values. ValueError otherwise."""
+    check_json_size(text)
+    if "\\u0000" in text and _ESCAPED_NUL.search(text):
+        raise ValueError("it contains a NUL character, which a memory cannot store")
+    return text
+
+
 def parse_strict_json(data: bytes | str) -> object:
     """Return the value of a strict JSON text: UTF-8, no NaN, no infinity, no key twice, no NUL character.
 
@@ -135,11 +145,7 @@ def parse_strict_json(data: bytes | str) -> object:
         >>> parse_strict_json(b'{"a": [1, "x"]}')
         {'a': [1, 'x']}
     """
-    text = data if isinstance(data, str) else data.decode()
-    check_json_size(text)
-    if "\\u0000" in text and _ESCAPED_NUL.search(text):
-        raise ValueError("it contains a NUL character, which a memory cannot store")
-    return json.loads(text, object_pairs_hook=_unique, parse_constant=_refuse_constant)
+    return _DECODER.decode(check_strict_text(data if isinstance(data, str) else data.decode()))
 
 
 def _unique(pairs: list[tuple[str, object]]) -> dict[str, object]:
@@ -153,6 +159,9 @@ def _unique(pairs: list[tuple[str, object]]) -> dict[str, object]:
 
 def _refuse_constant(name: str) -> float:
     raise ValueError(f"{name} is not JSON, and a memory cannot store it")
+
+
+_DECODER = json.JSONDecoder(object_pairs_hook=_unique, parse_constant=_refuse_constant)
 
 
 def reason(error: Exception) -> str:
@@ -189,28 +198,23 @@ def documents(
     """Yield the JSON values of a file: one per line, or over several lines, one after another or in a list.
 
     A value that is incomplete on its first line continues over indented lines, up to a closing bracket at the margin.
-    A list at the top level is split into its items, unless `keep` is true of it. Blank lines are counted and skipped.
-    At most `max_document_bytes` of one value are in memory.
+    A list at the top level is split into its items, one at a time, unless `keep` is true of it; it is asked with the
+    first item, or with more. Blank lines are counted and skipped. At most `max_document_bytes` of one value are in
+    memory.
 
     Example:
         >>> list(documents([b'{"a": 1}', b"", b"[{}, 2]"]))
         [Document(line=1, value={'a': 1}), Document(line=3, value={}), Document(line=3, value=2)]
     """
     check_whole("max_document_bytes", max_document_bytes, 1)
-    return _split(_values(lines, max_document_bytes), keep)
+    return _values(_numbered(lines), max_document_bytes, keep)
 
 
-def _split(values: Iterable[Document | Refusal], keep: Callable[[list[object]], bool]) -> Iterator[Document | Refusal]:
-    for value in values:
-        if isinstance(value, Document) and isinstance(value.value, list) and not keep(value.value):
-            yield from (Document(value.line, item) for item in value.value)
-        else:
-            yield value
-
-
-def _values(lines: Iterable[bytes | FileLine | Refusal], max_document_bytes: int) -> Iterator[Document | Refusal]:
+def _values(
+    lines: Iterator[FileLine | Refusal], limit: int, keep: Callable[[list[object]], bool]
+) -> Iterator[Document | Refusal]:
     partial: _PartialValue | None = None
-    for line in _numbered(lines):
+    for line in lines:
         if partial is not None and (isinstance(line, Refusal) or not partial.continues_with(line.data)):
             yield partial.refusal()
             partial = None
@@ -219,15 +223,109 @@ def _values(lines: Iterable[bytes | FileLine | Refusal], max_document_bytes: int
         elif partial is not None:
             partial.add(line.data)
             if partial.closed_by(line.data):
-                yield from partial.values()
+                yield from _split(partial.value(), keep)
                 partial = None
+        elif line.data.rstrip() == b"[":
+            yield from _whole_if_kept(line.number, _listed(line, lines, limit), keep)
+        elif line.data[:1] == b"[" and line.data.rstrip()[-1:] == b"]" and len(line.data) <= limit:
+            yield from _whole_if_kept(line.number, _items(line), keep)
         elif line.data.strip():
-            partial = _PartialValue(line, max_document_bytes)
+            partial = _PartialValue(line, limit)
             if partial.is_complete or not partial.is_open:
-                yield from partial.values()
+                yield from _split(partial.value(), keep)
                 partial = None
     if partial is not None:
         yield partial.refusal()
+
+
+def _split(value: Document | Refusal, keep: Callable[[list[object]], bool]) -> Iterator[Document | Refusal]:
+    if isinstance(value, Document) and isinstance(value.value, list) and not keep(value.value):
+        yield from (Document(value.line, item) for item in value.value)
+    else:
+        yield value
+
+
+def _whole_if_kept(
+    line: int, items: Iterator[Document | Refusal], keep: Callable[[list[object]], bool]
+) -> Iterator[Document | Refusal]:
+    """Yield the items of a list, or the list, if `keep` is true of its beginning. With a refused item it is refused."""
+    begin: list[Document | Refusal] = []
+    for item in items:
+        begin.append(item)
+        if len(begin) == _ASKED_ITEMS:
+            break
+    values = [item.value for item in begin if isinstance(item, Document)]
+    if not values or not keep(values):
+        yield from begin
+        yield from items
+        return
+    whole: list[object] = []
+    refused: Refusal | None = None
+    for item in (*begin, *items):
+        if isinstance(item, Document):
+            whole.append(item.value)
+        else:
+            refused = refused or item
+    yield refused or Document(line, whole)
+
+
+def _items(line: FileLine) -> Iterator[Document | Refusal]:
+    """Yield the items of a list on one line, parsed one after another."""
+    try:
+        text = check_strict_text(line.data.decode())
+        at = _BLANKS.match(text, 1).end()  # type: ignore[union-attr]
+        while text[at : at + 1] != "]":
+            value, end = _DECODER.raw_decode(text, at)
+            yield Document(line.number, value)
+            at = _BLANKS.match(text, end).end()  # type: ignore[union-attr]
+            if text[at : at + 1] == ",":
+                at = _BLANKS.match(text, at + 1).end()  # type: ignore[union-attr]
+                if text[at : at + 1] == "]":
+                    raise json.JSONDecodeError("Expecting value", text, at)
+            elif text[at : at + 1] != "]":
+                raise json.JSONDecodeError("Expecting ',' delimiter", text, at)
+        if text[at + 1 :].strip():
+            raise json.JSONDecodeError("Extra data", text, at + 1)
+    except (ValueError, RecursionError) as error:
+        yield Refusal(line.number, reason(error))
+
+
+def _listed(start: FileLine, lines: Iterator[FileLine | Refusal], limit: int) -> Iterator[Document | Refusal]:
+    """Yield the items of a list whose opening bracket is a line of its own, up to the closing one at the margin."""
+    item: _PartialValue | None = None
+    indent: int | None = None
+    for line in lines:
+        if isinstance(line, Refusal):
+            if item is not None:
+                yield item.refusal()
+            item = None
+            yield line
+            continue
+        text = line.data.strip()
+        if not text:
+            continue
+        own_indent = len(line.data) - len(line.data.lstrip())
+        if item is None and text in (b"]", b"],") and own_indent == 0:
+            return
+        indent = own_indent if indent is None else indent
+        begins = own_indent <= indent and text[:1] not in b"}]"
+        if item is not None and begins and text[:1] in b"{[":
+            yield item.refusal()
+            item = None
+        data = text.removesuffix(b",") if own_indent <= indent else line.data
+        if item is None:
+            item = _PartialValue(FileLine(line.number, data), limit)
+            if item.is_complete or not item.is_open:
+                yield item.value()
+                item = None
+        else:
+            item.add(data)
+            if own_indent <= indent and text[:1] in b"}]":
+                yield item.value()
+                item = None
+    if item is not None:
+        yield item.refusal()
+    yield Refusal(start.number, "the list that begins here is cut off")
 
 
 def _numbered(lines: Iterable[bytes | FileLine | Refusal]) -> Iterator[FileLine | Refusal]:
@@ -257,9 +355,6 @@ class _PartialValue:
         self._parts = [line.data]
         self._size = len(line.data)
         self._limit = limit
-        first = line.data.strip()
-        # In a list with its items at the margin, the opening bracket is a line of its own.
-        self._is_list = first == b"["
         self._closer = b"}" if line.data[:1] == b"{" else b"]"
         self.is_open = line.data[:1] in (b"{", b"[")
         self.is_complete = False
@@ -281,7 +376,7 @@ class _PartialValue:
             self.is_open = self.is_open and isinstance(error, json.JSONDecodeError)
 
     def continues_with(self, data: bytes) -> bool:
-        return self._is_list or not data.strip() or data[:1].isspace() or data[:1] in (b"}", b"]")
+        return not data.strip() or data[:1].isspace() or data[:1] in (b"}", b"]")
 
     def closed_by(self, data: bytes) -> bool:
         return data[:1] == self._closer
@@ -293,10 +388,10 @@ class _PartialValue:
         else:
             self._parts.append(data)
 
-    def values(self) -> Iterator[Document | Refusal]:
+    def value(self) -> Document | Refusal:
         if not self.is_complete:
             self._parse()
-        yield Document(self._line, self._value) if self.is_complete else self.refusal()
+        return Document(self._line, self._value) if self.is_complete else self.refusal()
 
     def refusal(self) -> Refusal:
         if self._size > self._limit:

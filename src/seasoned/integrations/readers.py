@@ -13,6 +13,8 @@ __all__ = ["MAX_SESSION_BYTES", "DocumentReader", "Format", "SessionReader", "Tr
 
 MAX_SESSION_BYTES = 1024 * 1024 * 1024
 """Limit of the texts that a `SessionReader` holds, in characters."""
+MAX_IDLE_EVENTS = 20_000
+"""A session is closed after so many events of others in the file."""
 
 
 class TraceReader(Protocol):
@@ -67,12 +69,14 @@ def by_document(read: Callable[[Document, FieldRules], Iterator[ReadEpisode]]) -
 
 
 class SessionReader:
-    """Reads documents that are the events of sessions; the episodes follow at the end of the file.
+    """Reads documents that are the events of sessions; an episode follows when its session is over.
+
+    That is at the end of the file, or after `MAX_IDLE_EVENTS` events of other sessions; a later event is refused.
 
     Args:
         take: returns the session of an event, what is needed of it, and its size in characters; None if nothing is.
         build: yields the episodes of a session, from the lines and values of its events.
-        max_session_bytes: beyond it, the sessions read so far are closed; later events of them are refused.
+        max_session_bytes: beyond it, all sessions read so far are closed.
     """
 
     def __init__(
@@ -85,8 +89,10 @@ class SessionReader:
         self._build = build
         self._limit = max_session_bytes
         self._size = 0
-        self._sessions: dict[str, list[tuple[int, Any]]] = {}
+        self._sessions: dict[str, list[tuple[int, Any, int]]] = {}
         self._closed: set[str] = set()
+        self._n_events = 0
+        self._last: dict[str, int] = {}  # the last event of each session, the oldest first
 
     def add(self, document: Document) -> Iterator[ReadResult]:  # noqa: D102 - as of `TraceReader`
         try:
@@ -98,18 +104,32 @@ class SessionReader:
             return
         key, event, size = taken
         if key in self._closed:
-            yield Refusal(document.line, f"session {key[:80]!a} was closed to limit memory: split the file by session")
+            yield Refusal(
+                document.line, f"session {key[:80]!a} was closed, too many events ago: split the file by session"
+            )
             return
-        self._sessions.setdefault(key, []).append((document.line, event))
+        self._sessions.setdefault(key, []).append((document.line, event, size))
         self._size += size
+        self._n_events += 1
+        self._last.pop(key, None)
+        self._last[key] = self._n_events
+        oldest = next(iter(self._last))
+        if self._n_events - self._last[oldest] > MAX_IDLE_EVENTS:
+            yield from self._finish(oldest)
         if self._size > self._limit:
-            self._closed |= set(self._sessions)
-            yield from self.close()
+            for each in list(self._sessions):
+                yield from self._finish(each)
 
     def close(self) -> Iterator[ReadResult]:  # noqa: D102 - as of `TraceReader`
-        sessions, self._sessions, self._size = self._sessions, {}, 0
-        for key, events in sessions.items():
-            try:
-                yield from self._build(key, events)
-            except (ValueError, OverflowError, RecursionError) as error:
-                yield Refusal(events[0][0], reason(error))
+        for key in list(self._sessions):
+            yield from self._finish(key)
+
+    def _finish(self, key: str) -> Iterator[ReadResult]:
+        events = self._sessions.pop(key)
+        self._last.pop(key)
+        self._closed.add(key)
+        self._size -= sum(size for _, _, size in events)
+        try:
+            yield from self._build(key, [(line, event) for line, event, _ in events])
+        except (ValueError, OverflowError, RecursionError) as error:
+            yield Refusal(events[0][0], reason(error))
