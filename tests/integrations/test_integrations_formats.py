@@ -368,6 +368,20 @@ def test_list_of_messages_is_one_chat():
     assert (item.format, item.episode.steps[0].state, item.episode.steps[0].action) == ("openai", "Hi", "Hello")
 
 
+def test_codex_session_of_an_earlier_version_is_the_same_episode():
+    earlier = [{"id": "c-1", "timestamp": "2026-01-02T10:00:00Z", "instructions": None}, {"record_type": "state"}]
+    earlier += [event["payload"] for event in samples.CODEX if event["type"] == "response_item"]
+    now, then = one(*samples.CODEX), one(*earlier)
+    assert (then.format, then.episode.id, then.episode.steps) == ("codex", now.episode.id, now.episode.steps)
+
+
+def test_page_of_the_langfuse_api_has_the_same_episode():
+    page = {"data": [samples.LANGFUSE], "meta": {"page": 1}}
+    observations = {"data": samples.LANGFUSE["observations"], "meta": {}}
+    assert one(page).episode == one(samples.LANGFUSE).episode
+    assert one(observations).episode.steps[0] == one(samples.LANGFUSE).episode.steps[0]
+
+
 def test_sidechain_is_an_episode_of_its_own():
     first, second = read(*samples.CLAUDE_CODE)
     assert (first.episode.id, second.episode.id) == ("claude-code:s-1", "claude-code:s-1/q7")

@@ -8,7 +8,7 @@ from typing import Any
 
 from seasoned.canonical_json import canonical_json
 from seasoned.errors import InputError
-from seasoned.integrations.chat.response_items import ItemReader
+from seasoned.integrations.chat.response_items import ItemReader, is_item
 from seasoned.integrations.conversation import InputMessage, content_id
 from seasoned.integrations.field_rules import FieldRules
 from seasoned.integrations.json_input import ReadEpisode
@@ -24,7 +24,23 @@ _CONTEXT = ("<environment_context>", "<user_instructions>", "<permissions", "# A
 
 
 def _recognises(value: object) -> bool:
-    return isinstance(value, dict) and value.get("type") in _EVENTS and isinstance(value.get("payload"), dict)
+    if not isinstance(value, dict):
+        return False
+    return (value.get("type") in _EVENTS and isinstance(value.get("payload"), dict)) or _earlier(value) is not None
+
+
+def _earlier(value: dict[str, Any]) -> dict[str, Any] | None:
+    """Return an event of an earlier version, in which items and the session stand by themselves, in today's form."""
+    content = value.get("content")
+    parts = content if value.get("type") == "message" and isinstance(content, list) else []
+    texts = any(isinstance(part, dict) and part.get("type") in ("input_text", "output_text") for part in parts)
+    if is_item(value) or texts or (value.get("type") == "reasoning" and "summary" in value):
+        return {"type": "response_item", "timestamp": None, "payload": value}
+    if value.get("record_type") == "state":
+        return {"type": "state", "timestamp": None, "payload": {}}
+    if "type" not in value and {"id", "timestamp", "instructions"} <= value.keys():
+        return {"type": "session_meta", "timestamp": value["timestamp"], "payload": value}
+    return None
 
 
 class _Taking:
@@ -34,7 +50,7 @@ class _Taking:
         self._session = ""
 
     def __call__(self, value: Any) -> tuple[str, Any, int]:
-        event = record("an event", value)
+        event = _earlier(record("an event", value)) or value
         payload = record("the payload", event.get("payload"))
         if event.get("type") == "session_meta":
             self._session = text_key("session id", payload.get("id")) or self._session

@@ -25,6 +25,9 @@ _ROOT = "trace"
 def _recognises(value: object) -> bool:
     if not isinstance(value, dict):
         return False
+    data = value.get("data")
+    if isinstance(data, list) and "meta" in value:
+        return bool(data) and _recognises(data[0])
     if isinstance(value.get("trace"), dict) and isinstance(value.get("observations"), list):
         return True
     if isinstance(value.get("observations"), list) and "id" in value:
@@ -47,6 +50,10 @@ class _ExportReader:
     def add(self, document: Document) -> Iterator[ReadResult]:
         try:
             source = record("a trace", document.value)
+            if isinstance(source.get("data"), list) and "meta" in source:  # a page of the API
+                for each in source["data"]:
+                    yield from self.add(Document(document.line, each))
+                return
             if "traceId" in source and "observations" not in source:
                 yield from self._observations.add(document)
                 return
