@@ -90,7 +90,7 @@ def test_document_over_several_lines_equals_one_line():
     printed = json.dumps(TRAJECTORY, indent=2).encode().splitlines()
     two = [*printed, *json.dumps([TRAJECTORY], indent=4).encode().splitlines(), json.dumps(TRAJECTORY).encode()]
     items = list(read_episodes("atif", two))
-    assert [read.line for read in items] == [1, len(printed) + 1, len(two)]
+    assert [read.line for read in items] == [1, len(printed) + 2, len(two)]  # of a list, the item's own line
     assert all(read.episode == one(TRAJECTORY).episode for read in items)
 
 
