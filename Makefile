@@ -1,6 +1,7 @@
 # The two commands that a newcomer needs: `make demo` and `make test`. Needs Python 3.11 or newer, and a package index.
 
 SHELL := /bin/sh
+unexport PYTHONDONTWRITEBYTECODE  # the tests start hundreds of processes, which would compile all modules again
 VENV := .venv
 PYTHON312 ?= python3.12
 BIN := $(VENV)/bin

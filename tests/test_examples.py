@@ -120,7 +120,7 @@ def test_explained_decision_follows_memory(deciding: str, options: dict[str, tup
     assert shifted > base
 
 
-@pytest.mark.parametrize("script", scripts(slow=tuple(SIZES.keys() - {"form_filling.py", "closed_api.py"})))
+@pytest.mark.parametrize("script", scripts(slow=tuple(SIZES.keys() - {"closed_api.py"})))
 def test_equal_seeds_give_equal_output(script: str) -> None:
     small = ("--seeds", "2", SIZES[script], "16")
     first = run(script, *small, "--seed", "7")

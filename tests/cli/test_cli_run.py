@@ -18,7 +18,7 @@ from seasoned.cli.run import run
 from seasoned.errors import ConfigError, EncoderMismatchError, InputError, SeasonedError
 from seasoned.states.encoder_names import ENCODERS
 
-GRID = "grid:S..../...../....G?slip=0.2&max_steps=30"
+GRID = "grid:S.../...G?slip=0.2&max_steps=12"
 GAME = "textworld:coin_collector?level=3&seed=2&max_steps=15"
 MAIN = """
 import signal

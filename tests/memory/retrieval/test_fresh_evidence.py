@@ -28,7 +28,7 @@ def equal(one, other):
     return np.array_equal(one, other) if isinstance(one, np.ndarray) else one == other
 
 
-@pytest.mark.parametrize("seed", range(2))
+@pytest.mark.parametrize("seed", [0, pytest.param(1, marks=pytest.mark.slow)])
 def test_open_memories_see_what_a_new_one_sees(place, seed):
     chance, space = random.Random(seed), f"n{uuid.uuid4().hex}"
     with Memory.open(place, namespace=space) as first, Memory.open(place, namespace=space) as second:
