@@ -138,14 +138,21 @@ def test_evaluate_refuses_a_log_without_the_policys_actions(tmp_path):
         assert done.stdout == ""
 
 
-def test_audit_refuses_a_memory_without_priors(tmp_path):
+@pytest.mark.parametrize("command", ["audit", "evaluate"])
+def test_without_priors_what_can_be_said_is_said(command, tmp_path):
     log = tmp_path / "log.db"
     with Memory.open(log) as memory:
-        memory.add_many(Episode("checkout", [Step("page:cart", "pay", 1.0)]) for _ in range(3))
-    done = seasoned("audit", log)
-    assert done.exit_code == 2
-    assert "3 by no stored prior" in done.stderr
-    assert done.stdout == ""
+        memory.add_many(Episode(f"t{n % 3}", [Step("page:cart", "pay", float(n % 2))]) for n in range(18))
+    report = answer(command, log)
+    assert report["n_episodes"] == 18
+    if command == "evaluate":
+        assert report["value"]["mean"] == 0.5
+    else:
+        assert report["within_tasks"]["n_pairs"] == 27
+    done = seasoned(command, log)
+    assert done.exit_code == 0
+    assert "cannot be said" in done.stdout
+    assert max(map(len, done.stdout.splitlines())) <= 80
 
 
 def test_as_played_is_the_mean_of_the_episodes_used(tmp_path):

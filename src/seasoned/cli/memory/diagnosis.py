@@ -22,8 +22,14 @@ if TYPE_CHECKING:
     from seasoned.core import Interval
     from seasoned.lab.diagnosis.check_result import CheckResult
     from seasoned.lab.diagnosis.flip_audit import AuditedGroup, Flip, FlipAudit, FlipOutcome
+    from seasoned.lab.diagnosis.without_priors import PlainAudit
 
 __all__ = ["audit", "doctor", "drift", "evaluate"]
+
+_RECORD = (
+    "With the model's logprobs, the decisions that memory changes can be listed, and other policies estimated: record "
+    "decisions, not their texts: episode.record(state, decision, ...)."
+)
 
 _last_option = click.option(
     "--last", type=int, metavar="N", help="Decide only the last N episodes; earlier ones are still in memory."
@@ -128,10 +134,28 @@ def evaluate(
     Uses weighted importance sampling: every stored decision is made again with the episodes before its own, and weighed
     by the new probability of its action over the recorded one. Refused (exit code 2) if the effective sample
     size is too small, or if the mean ratio is far from 1: the log then lacks the actions that the policy would take.
+    Without the model's logprobs, as in an import, prints the reward as played, and what cannot be said.
     """
     from seasoned.lab.diagnosis.policy_evaluation import evaluate
+    from seasoned.lab.diagnosis.replay import counted_episodes
+    from seasoned.lab.diagnosis.without_priors import have_no_priors, played_value
 
     make = _policy_factory(policy, set)
+    played = read_memory(
+        path, namespace, lambda memory: played_value(counted_episodes(memory)) if have_no_priors(memory) else None
+    )
+    if played is not None:
+        fields = {
+            "as played": f"{_mean(played.value)}, of {counted(played.n_episodes, 'episode')}",
+            "by task": f"{_mean(played.by_task)}, of {counted(played.n_tasks, 'task')}",
+            "another policy": "cannot be said: no step has the model's logprobs",
+        }
+        present(
+            played,
+            fields,
+            paragraph(f"seasoned memory audit says whether memory's advantages go with outcomes. {_RECORD}"),
+        )
+        return
     evaluation = read_memory(
         path,
         namespace,
@@ -202,7 +226,12 @@ def drift(path: str, recent: int | None, min_episodes: int, seed: int, namespace
                 f"  {task.verdict}: {change}, adjusted p = {task.adjusted:.2g}\n",
             ]
     untested = sum(task.difference is None for task in found.tasks)
-    if untested:
+    pooled = sum(task.pooled for task in found.tasks)
+    if pooled:
+        lines.append(
+            paragraph("Small tasks are tested together: a change in which of them came counts there too.") + "\n"
+        )
+    elif untested:
         lines.append(f"{counted(untested, 'task')} not tested: too few episodes\n")
     method = (
         "p by permutation, adjusted for the number of tasks (Holm). A task fell or rose if p is at most "
@@ -238,13 +267,44 @@ def audit(
     """List the decisions that memory flips, and outcomes.
 
     Every stored step is decided again with the episodes before its own. A decision is flipped if its most likely
-    action differs with and without memory. The outcome is the return of the action that was taken in fact.
+    action differs with and without memory. The outcome is the return of the action that was taken in fact. Without
+    the model's logprobs, as in an import, compares the advantages of the actions that were taken with outcomes.
     """
     from seasoned.lab.diagnosis.flip_audit import audit
+    from seasoned.lab.diagnosis.without_priors import audit_without_priors, have_no_priors
 
+    settings = _parse_settings(set)
+    plain = read_memory(
+        path,
+        namespace,
+        lambda memory: (
+            audit_without_priors(memory, policy=policy, settings=settings, last=last, seed=seed)
+            if have_no_priors(memory)
+            else None
+        ),
+        needs_encoder=True,
+    )
+    if plain is not None:
+        present(plain, *_plain_audit_parts(plain))
+        return
     make = _policy_factory(policy, set)
     found = read_memory(path, namespace, lambda memory: audit(memory, make, last=last, seed=seed), needs_encoder=True)
     present(found, *_audit_parts(found, flips))
+
+
+def _plain_audit_parts(audit: PlainAudit) -> list[Any]:
+    return [
+        {
+            "policy": audit.policy,
+            "scored": f"{counted(audit.n_episodes, 'episode')}, each by a memory without it",
+            "flips": "cannot be said: no step has the model's logprobs",
+        },
+        "\nshare of pairs in which the episode that earned more has the higher advantages:",
+        {"of one task": str(audit.within_tasks), "of all": str(audit.over_episodes)},
+        "\nmean reward of the episodes whose advantages, against those of their task, are:",
+        {"higher": _mean(audit.after_higher), "lower": _mean(audit.after_lower)},
+        f"\n{paragraph(_RECORD)}",
+    ]
 
 
 def _audit_parts(audit: FlipAudit, n_listed: int) -> list[Any]:

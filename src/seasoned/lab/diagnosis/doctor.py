@@ -9,6 +9,7 @@ from seasoned.lab.diagnosis.decision_checks import DecisionLog, check_flips, che
 from seasoned.lab.diagnosis.drift import task_drifts
 from seasoned.lab.diagnosis.fit_checks import check_drift, check_transitions
 from seasoned.lab.diagnosis.flip_audit import FlipCounter
+from seasoned.lab.diagnosis.outcome_checks import check_held_back, check_identifying_actions, check_outcomes, score
 from seasoned.lab.diagnosis.record_checks import (
     check_exclusions,
     check_feedback,
@@ -18,6 +19,7 @@ from seasoned.lab.diagnosis.record_checks import (
 )
 from seasoned.lab.diagnosis.replay import counted_episodes, replay
 from seasoned.lab.diagnosis.state_checks import check_distinctness, check_recurrence, check_speed, encode_states
+from seasoned.lab.diagnosis.trace_checks import check_actions_elsewhere, check_coverage, check_task_groups
 from seasoned.memory import Memory
 from seasoned.policies import JitRL
 
@@ -53,9 +55,10 @@ def diagnose(memory: Memory, *, policy: str = "default", last: int | None = None
     """Check a memory for the usual causes of poor decisions.
 
     The checks cover records (priors, aborted and quarantined episodes, rewards, feedback, notes), states (recurrence,
-    distinctness, size, speed of retrieval), decisions replayed test before train (advantages, abstention, flips,
-    loops), and fit (drift, actions that are gone or lead elsewhere). Every result carries its numbers and its rule; a
-    finding adds advice; a check with too few records is marked as not checked. Nothing is written.
+    distinctness, size, speed of retrieval), transfer between tasks (alike states and actions,
+    won against lost runs, remembered calls that fit), decisions replayed test before train (advantages, abstention,
+    flips, loops), and fit (drift, actions that are gone or lead elsewhere). Every result carries its numbers and its
+    rule; a finding adds advice; a check with too few records is marked as not checked. Nothing is written.
 
     Args:
         memory: the memory to check.
@@ -95,6 +98,7 @@ def diagnose(memory: Memory, *, policy: str = "default", last: int | None = None
         if event.revoked_at is None and event.id not in excluded_events and event.episode_id in counted
     ]
     states = encode_states(memory.encoder, episodes)
+    scores = score(memory, episodes, policy=policy, seed=seed)
     recurrence = check_recurrence(states, memory.encoder, needed=settings.similarity == "jaccard")
     checks = [
         check_priors(episodes),
@@ -104,6 +108,12 @@ def diagnose(memory: Memory, *, policy: str = "default", last: int | None = None
         *check_notes(memory.notes(quarantined=True)),
         recurrence,
         check_distinctness(states, settings.threshold, settings.similarity),
+        check_task_groups(episodes),
+        check_actions_elsewhere(episodes),
+        check_coverage(memory.encoder, episodes, seed=seed),
+        check_identifying_actions(states, episodes, scores),
+        check_outcomes(scores, seed),
+        check_held_back(scores),
         decisions.check_abstention(recurs=recurrence.verdict != "finding", threshold=settings.threshold),
         decisions.check_advantages(
             gamma,

@@ -36,6 +36,7 @@ class TaskDrift:
         difference: mean of the recent less mean of the older episodes, with an interval.
         p_value: of the hypothesis that the episodes are exchangeable; `adjusted` for the number of tasks.
         verdict: `fell` or `rose` where `adjusted` is at most the level; `too few`: not tested, all numbers None.
+        pooled: the number of tasks with too few episodes that are tested together here; 0: one task.
     """
 
     task: str
@@ -47,6 +48,7 @@ class TaskDrift:
     p_value: float | None
     adjusted: float | None
     verdict: DriftVerdict
+    pooled: int = 0
 
 
 @dataclass(frozen=True, slots=True)
@@ -78,6 +80,9 @@ def drift(
     episode's return is its total reward, feedback included, undiscounted. The two-sided permutation test on the
     difference of the means (`seasoned.core.statistics.permutation_p_value`) assumes only that episodes are exchangeable
     if nothing changed; Holm's adjustment bounds the probability of any false alarm among all tasks by `level`. Seeded.
+
+    Tasks with too few episodes are tested together, in the order of their episodes: a change in which of them come,
+    from easy to hard, counts there too.
 
     The returns of an agent that learns are expected to rise. Where they fall, the environment, the model or the
     feedback changed, or memory does harm.
@@ -130,11 +135,18 @@ def task_drifts(
     for episode in episodes:
         by_task[episode.task].append(math.fsum(step.reward for step in episode.steps))
     groups = {task: _divided(values[-_MAX_EPISODES:], recent) for task, values in by_task.items()}
+    small = {task for task, pair in groups.items() if min(map(len, pair)) < max(2, min_episodes)}
+    pool = f"{len(small)} tasks with too few episodes, together"
+    if len(small) > 1 and pool not in groups:
+        values = [math.fsum(step.reward for step in one.steps) for one in episodes if one.task in small]
+        groups[pool] = _divided(values[-_MAX_EPISODES:], recent)
     tested = {task: pair for task, pair in groups.items() if min(map(len, pair)) >= max(2, min_episodes)}
     p_values = [permutation_p_value(new, old, seed=seed + i) for i, (old, new) in enumerate(tested.values())]
     adjusted = dict(zip(tested, zip(p_values, holm(p_values).tolist(), strict=True), strict=True))
     results = []
     for task, (old, new) in groups.items():
+        if task not in adjusted and task not in by_task:
+            continue
         if task not in adjusted:
             results.append(TaskDrift(task, len(old), len(new), None, None, None, None, None, "too few"))
             continue
@@ -152,6 +164,7 @@ def task_drifts(
                 p_value,
                 corrected,
                 changed if corrected <= level else "no change found",
+                len(small) if task == pool and task not in by_task else 0,
             )
         )
     return sorted(results, key=lambda result: (result.adjusted is None, result.adjusted or 0.0, result.task))

@@ -1,0 +1,274 @@
+"""Checks of advantages against outcomes, without priors: won against lost, within tasks and over all episodes."""
+
+from __future__ import annotations
+
+import math
+from collections import defaultdict
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+
+from seasoned.actions import named_call
+from seasoned.core import TaskCells, share_of_identifying_steps
+from seasoned.errors import counted
+from seasoned.lab.diagnosis.check_result import CheckResult, Number, finding_if, not_checked, share
+from seasoned.lab.diagnosis.state_checks import EncodedStates
+from seasoned.memory import Memory
+from seasoned.policies import JitRL
+from seasoned.policies.call_evidence import proposable
+from seasoned.types import Episode, Floats, normalize_action
+
+__all__ = [
+    "Concordance",
+    "OutcomeScores",
+    "check_held_back",
+    "check_identifying_actions",
+    "check_outcomes",
+    "overall_concordance",
+    "score",
+    "within_tasks_concordance",
+]
+
+_MOST_EPISODES = 160
+_MOST_STEPS = 4  # of one episode
+_MIN_PAIRS = 20
+_SHUFFLES = 200
+_IDENTIFYING = 0.5
+_ROUNDING = 1e-9
+
+
+@dataclass(frozen=True, slots=True)
+class OutcomeScores:
+    """Each episode's mean advantage of the actions that it took, by a memory without it.
+
+    Args:
+        tasks: of the E episodes.
+        totals: shape (E,), their total rewards.
+        scores: shape (E,), in units of the policy's advantages.
+        n_calls: the number of times that a remembered call with arguments might have been proposed.
+        n_held_back: how many of these fit only elsewhere.
+    """
+
+    tasks: tuple[str, ...]
+    totals: Floats
+    scores: Floats
+    n_calls: int
+    n_held_back: int
+
+
+@dataclass(frozen=True, slots=True)
+class Concordance:
+    """The share of pairs of episodes in which the one that earned more has the higher score (AUC).
+
+    Args:
+        value: ties count half; None without pairs.
+        low, high: 95 % bootstrap interval over tasks, or over episodes.
+        shuffled_low, shuffled_high: the 95 % range with the outcomes shuffled.
+        n_pairs: number of pairs.
+    """
+
+    value: float | None
+    low: float
+    high: float
+    shuffled_low: float
+    shuffled_high: float
+    n_pairs: int
+
+    def __str__(self) -> str:
+        if self.value is None:
+            return "no pair"
+        shuffled = f"shuffled [{self.shuffled_low:.2f}, {self.shuffled_high:.2f}]"
+        return f"{self.value:.2f} [{self.low:.2f}, {self.high:.2f}] of {self.n_pairs} pairs ({shuffled})"
+
+
+def score(
+    memory: Memory,
+    episodes: Sequence[Episode],
+    *,
+    policy: str,
+    settings: Mapping[str, Any] | None = None,
+    seed: int = 0,
+) -> OutcomeScores:
+    """Return the advantages of the actions of up to 160 of the latest episodes, each by a memory without it.
+
+    The episodes are dealt into two halves; each half is scored by a memory of the other. Candidates are the action that
+    was taken and those at the neighbours, under an even policy.
+
+    Args:
+        memory: for its encoder and discount.
+        episodes: those that count, in commit order.
+        policy: the preset.
+        settings: of it, changed.
+        seed: of the deal.
+    """
+    latest = episodes[-_MOST_EPISODES:]
+    side = np.random.default_rng(seed).permutation(len(latest)) % 2
+    scores = np.zeros(len(latest))
+    n_calls = n_held_back = 0
+    for half in (0, 1):
+        with Memory.open(
+            ":memory:", encoder=memory.encoder, gamma=memory.gamma, max_text_bytes=memory.session.max_text_bytes
+        ) as known:
+            known.add_many([episode for episode, at in zip(latest, side, strict=True) if at != half])
+            judge = JitRL.preset(policy, known, **(settings or {}))
+            for number in np.flatnonzero(side == half).tolist():
+                found, calls, held_back = _score_episode(judge, latest[number], seed)
+                scores[number] = found
+                n_calls, n_held_back = n_calls + calls, n_held_back + held_back
+    totals = np.array([math.fsum(step.reward for step in episode.steps) for episode in latest])
+    return OutcomeScores(tuple(episode.task for episode in latest), totals, scores, n_calls, n_held_back)
+
+
+def _score_episode(judge: JitRL, episode: Episode, seed: int) -> tuple[float, int, int]:
+    """Return the mean advantage of the episode's actions, the remembered calls near its steps, and those held back."""
+    found, n_calls, n_held_back = [], 0, 0
+    stride = max(1, math.ceil(len(episode.steps) / _MOST_STEPS))
+    for index in range(0, len(episode.steps), stride):
+        step = episode.steps[index]
+        evidence = judge.evidence(step.state, step=index, task=episode.task)
+        own = normalize_action(step.action)
+        actions = (step.action, *(one for one in evidence.actions if normalize_action(one) != own))
+        rng = np.random.default_rng(seed)
+        estimate = judge.estimate(actions, np.full(len(actions), 1.0 / len(actions)), evidence, rng)
+        found.append(float(np.nan_to_num(estimate.advantages[0])))
+        for row, action in enumerate(evidence.actions):
+            if named_call(action).values:
+                n_calls += 1
+                n_held_back += not proposable(action, row, evidence, [step.state, episode.task])
+    return float(np.mean(found)) if found else 0.0, n_calls, n_held_back
+
+
+def within_tasks_concordance(found: OutcomeScores, seed: int = 0) -> Concordance:
+    """Return the concordance over pairs of one task."""
+    members: defaultdict[str, list[int]] = defaultdict(list)
+    for at, task in enumerate(found.tasks):
+        members[task].append(at)
+    groups = [np.array(group) for group in members.values() if len(group) > 1]
+    return _concordance(found, groups, seed)
+
+
+def overall_concordance(found: OutcomeScores, seed: int = 0) -> Concordance:
+    """Return the concordance over all pairs of episodes; the interval is over episodes in twenty blocks."""
+    return _concordance(found, [np.arange(len(found.totals))], seed)
+
+
+def _concordance(found: OutcomeScores, groups: Sequence[np.ndarray], seed: int) -> Concordance:
+    rng = np.random.default_rng(seed)
+
+    def counts(totals: Floats) -> tuple[Floats, Floats]:
+        sums = [_agreeing(found.scores[group], totals[group]) for group in groups]
+        return np.array([agree for agree, _ in sums]), np.array([pairs for _, pairs in sums])
+
+    agree, pairs = counts(found.totals)
+    if not len(groups) or not pairs.sum():
+        return Concordance(None, 0.0, 1.0, 0.0, 1.0, 0)
+    shuffled = []
+    for _ in range(_SHUFFLES):
+        totals = found.totals.copy()
+        for group in groups:
+            totals[group] = rng.permutation(totals[group])
+        one, other = counts(totals)
+        shuffled.append(float(one.sum() / other.sum()))
+    drawn = []
+    for _ in range(_SHUFFLES):
+        if len(groups) > 1:
+            chosen = rng.integers(len(groups), size=len(groups))
+            n, of = agree[chosen].sum(), pairs[chosen].sum()
+        else:
+            chosen = rng.integers(len(groups[0]), size=len(groups[0]))
+            n, of = _agreeing(found.scores[groups[0]][chosen], found.totals[groups[0]][chosen])
+        drawn.append(float(n / of) if of else 0.5)
+    low, high = np.quantile(drawn, [0.025, 0.975]).tolist()
+    shuffled_low, shuffled_high = np.quantile(shuffled, [0.025, 0.975]).tolist()
+    return Concordance(float(agree.sum() / pairs.sum()), low, high, shuffled_low, shuffled_high, int(pairs.sum()))
+
+
+def _agreeing(scores: Floats, totals: Floats) -> tuple[float, float]:
+    """Return how many pairs agree in the order of score and total, ties of the score as one half, and all pairs."""
+    better = totals[:, None] > totals + _ROUNDING
+    ahead = scores[:, None] - scores
+    agree = (ahead > _ROUNDING) + 0.5 * (np.abs(ahead) <= _ROUNDING)
+    return float(agree[better].sum()), float(better.sum())
+
+
+def check_outcomes(found: OutcomeScores, seed: int = 0) -> CheckResult:
+    """Check that within a task the run that earned more has no lower advantages."""
+    name = "won against lost"
+    rule = f"within tasks the run that earned more has no lower advantages (from {_MIN_PAIRS} pairs on)"
+    within, overall = within_tasks_concordance(found, seed), overall_concordance(found, seed)
+    numbers: dict[str, Number] = {
+        "within_tasks": within.value,
+        "within_low": within.low,
+        "within_high": within.high,
+        "pairs_within": within.n_pairs,
+        "over_episodes": overall.value,
+        "over_low": overall.low,
+        "over_high": overall.high,
+    }
+    seen = f"the run that earned more has the higher advantages in {within} of one task, {overall} of all"
+    if within.value is None or within.n_pairs < _MIN_PAIRS:
+        return not_checked(name, seen, rule, **numbers)
+    return finding_if(
+        within.value < within.shuffled_low and within.high < 0.5,
+        name,
+        seen,
+        rule=rule,
+        next_step="Advantages tell easy tasks from hard ones, not good actions from bad ones: see 'actions that name "
+        "their task'. Put the goal into the state, and give the runs of one task one name.",
+        numbers=numbers,
+    )
+
+
+def check_identifying_actions(states: EncodedStates, episodes: Sequence[Episode], found: OutcomeScores) -> CheckResult:
+    """Check that actions do not say which task is played where states do not."""
+    name = "actions that name their task"
+    rule = (
+        f"under {_IDENTIFYING:.0%} of the steps of tasks with several runs take an action of that task alone at a "
+        "state of several tasks"
+    )
+    numbers_of: tuple[dict[object, int], ...] = ({}, {}, {})
+    cells: defaultdict[tuple[int, int, int], float] = defaultdict(float)
+    runs: defaultdict[int, int] = defaultdict(int)
+    for features, episode in zip(states.features, episodes, strict=True):
+        task = numbers_of[2].setdefault(episode.task, len(numbers_of[2]))
+        runs[task] += 1
+        for feature, step in zip(features, episode.steps, strict=True):
+            state = numbers_of[0].setdefault(feature, len(numbers_of[0]))
+            action = numbers_of[1].setdefault(named_call(step.action).key, len(numbers_of[1]))
+            cells[state, action, task] += 1.0
+    if len(runs) < 2 or max(runs.values()) < 2:
+        return not_checked(name, f"{counted(len(runs), 'task')}, none of several with several runs", rule)
+    states_of, actions, tasks = np.array(list(cells), dtype=np.int64).T
+    counts = np.array(list(cells.values()))
+    n_runs = np.array([runs[task] for task in range(len(runs))], dtype=np.int64)
+    part = share_of_identifying_steps(TaskCells(states_of, actions, tasks, counts, np.zeros(len(counts)), n_runs))
+    within = within_tasks_concordance(found)
+    seen = f"{part:.0%} of the steps of {counted(sum(n > 1 for n in runs.values()), 'task')} with several runs"
+    if part >= _IDENTIFYING:
+        seen += (
+            "; there Q is the task's success rate, not the action's. Within tasks the run that earned more has the "
+            f"higher advantages in {within}"
+        )
+    return finding_if(
+        part >= _IDENTIFYING,
+        name,
+        seen,
+        rule=rule,
+        next_step="The preset default compares returns within tasks there, so that only runs of one task teach. So "
+        "that tasks teach each other: put the goal into the state (import with --encoder transcript), and mask ids in "
+        "actions.",
+        numbers={"share": part, "tasks": len(runs), "within_tasks": within.value, "pairs_within": within.n_pairs},
+    )
+
+
+def check_held_back(found: OutcomeScores) -> CheckResult:
+    """Count the remembered calls whose arguments fit only elsewhere: memory proposes none of them."""
+    name = "remembered calls that fit"
+    rule = "a call is proposed where its arguments occur in the state or goal, or several tasks took it"
+    numbers = {"calls": found.n_calls, "held_back": found.n_held_back}
+    if not found.n_calls:
+        return not_checked(name, "no remembered calls with arguments", rule, **numbers)
+    seen = f"held back at {share(found.n_held_back, found.n_calls, 'remembered calls near a step')}"
+    return finding_if(False, name, seen, rule=rule, next_step="", numbers=numbers)

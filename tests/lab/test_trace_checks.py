@@ -1,0 +1,105 @@
+"""The diagnosis of traces without priors: each check finds its fault, and says nothing of too few records."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+
+from seasoned import Episode, Memory, Step
+from seasoned.lab.diagnosis.doctor import diagnose
+from seasoned.lab.diagnosis.drift import task_drifts
+from seasoned.lab.diagnosis.outcome_checks import OutcomeScores, overall_concordance, score, within_tasks_concordance
+from seasoned.lab.diagnosis.trace_checks import action_names, check_actions_elsewhere, check_coverage, check_task_groups
+from seasoned.states import SubwordEncoder, TokenEncoder
+
+STATE = "tool: no more results"
+
+
+def trap(n_tasks=8, runs=5, seed=0):
+    """Tasks of very different success, whose action names the order of the task at a state that all of them share."""
+    rng = np.random.default_rng(seed)
+    rates = np.linspace(0.05, 0.95, n_tasks)
+    return [
+        Episode(f"task {task}", [Step(STATE, f'cancel({{"order":"W{task}"}})', float(rng.random() < rates[task]))])
+        for _ in range(runs)
+        for task in rng.permutation(n_tasks)
+    ]
+
+
+def test_actions_that_name_their_task_are_a_finding_with_the_figure_within_tasks():
+    with Memory.open(":memory:") as memory:
+        memory.add_many(trap())
+        checks = {check.name: check for check in diagnose(memory).checks}
+    named = checks["actions that name their task"]
+    assert named.verdict == "finding"
+    assert named.numbers["share"] == 1.0
+    assert "Within tasks" in named.seen
+    assert checks["actions that occur in other tasks"].numbers == {
+        "steps": 40,
+        "exact_elsewhere": 0,
+        "name_elsewhere": 40,
+    }
+
+
+def test_within_tasks_the_trap_scores_all_runs_alike():
+    with Memory.open(":memory:") as memory:
+        found = score(memory, trap(), policy="default")
+    assert np.abs(found.scores).max() < 1e-6
+    assert within_tasks_concordance(found).value == pytest.approx(0.5)
+
+
+def test_concordance_is_the_auc_of_pairs_by_definition():
+    tasks, totals = ("a", "a", "a", "b", "b"), np.array([1.0, 0.0, 0.0, 1.0, 0.0])
+    found = OutcomeScores(tasks, totals, np.array([0.5, 0.5, 0.1, -1.0, 2.0]), 0, 0)
+    within, overall = within_tasks_concordance(found), overall_concordance(found)
+    assert (within.value, within.n_pairs) == (pytest.approx((0.5 + 1.0 + 0.0) / 3), 3)
+    assert (overall.value, overall.n_pairs) == (pytest.approx((0.5 + 1.0 + 0.0 + 0.0 + 0.0 + 0.0) / 6), 6)
+
+
+@pytest.mark.parametrize(("n_tasks", "verdict"), [(40, "finding"), (4, "fine")])
+def test_tasks_nearly_as_many_as_episodes_are_a_finding(n_tasks, verdict):
+    episodes = [Episode(f"goal {i % n_tasks}", [Step("s", "go", 1.0)]) for i in range(40)]
+    check = check_task_groups(episodes)
+    assert check.verdict == verdict
+    assert check_task_groups(episodes[:10]).verdict == "not checked"
+
+
+def test_actions_that_occur_in_no_other_task_are_a_finding():
+    own = [Episode(f"t{i}", [Step("s", f"tool{i} now", 1.0)] * 10) for i in range(4)]
+    check = check_actions_elsewhere(own)
+    assert (check.verdict, check.numbers["name_elsewhere"]) == ("finding", 0)
+    assert check_actions_elsewhere(own[:1]).verdict == "not checked"
+
+
+def test_names_of_actions():
+    spelled = ['find({"id":1})', "find(id=1)", '{"name":"find","arguments":{"id":1}}', "click('b')", "go north", "()"]
+    assert action_names(spelled) == ["find", "find", "find", "click", "go", ""]
+
+
+def test_coverage_leaves_the_own_task_out_and_names_a_better_encoder():
+    # Words change their endings from task to task: whole words find little, their n-grams much.
+    def state(task, wish):
+        return " ".join(
+            f"{word}{'aeiou'[task % 5]}{task}" for word in ("refunding", "ordering", "shipping")[wish:][:1] * 3
+        )
+
+    episodes = [
+        Episode(f"t{task}", [Step(f"{state(task, wish)} w{task}", ("refund", "order", "ship")[wish], 1.0)])
+        for task in range(20)
+        for wish in range(3)
+    ]
+    plain = check_coverage(TokenEncoder(), episodes)
+    assert plain.numbers["covered_at_0.4"] == 0.0
+    assert (plain.verdict, plain.numbers["better_encoder"]) == ("finding", "subwords")
+    assert "reindex=True" in plain.next_step
+    assert check_coverage(SubwordEncoder(), episodes).verdict == "fine"
+    same = [Episode("one", [Step("s", "go", 1.0)]) for _ in range(30)]
+    assert check_coverage(TokenEncoder(), same).verdict == "not checked"
+
+
+def test_small_tasks_drift_together():
+    won = [Episode(f"t{i % 15}", [Step("s", "go", 1.0)]) for i in range(40)]
+    lost = [Episode(f"t{i % 15}", [Step("s", "go", 0.0)]) for i in range(20)]
+    pooled = task_drifts(won + lost)[0]
+    assert (pooled.verdict, pooled.pooled, pooled.n_older, pooled.n_recent) == ("fell", 15, 40, 20)
+    assert all(one.verdict == "too few" for one in task_drifts(won + lost)[1:])
