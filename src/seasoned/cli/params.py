@@ -63,8 +63,8 @@ def encoder_option(when: str) -> Callable[..., Any]:
     return click.option(
         "--encoder",
         metavar="ENCODER",
-        help=f"{when}: how states are compared. words (the default); masked (numbers, ids and times are hidden); or an "
-        "identity, as `seasoned memory namespaces` prints it.",
+        help=f"{when}: how states are compared. words (the default); masked (numbers, ids and times are hidden); "
+        "transcript (conversations, as imports write them); or an identity, as `seasoned memory namespaces` prints it.",
     )
 
 

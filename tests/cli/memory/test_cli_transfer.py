@@ -118,6 +118,17 @@ def test_other_content_under_a_known_id_is_refused(tmp_path, chats):
     assert (found["episodes"], [refusal["line"] for refusal in found["refusals"]]) == (1, [1])
 
 
+def test_secrets_in_arguments_and_results_are_redacted(tmp_path, chats):
+    arguments = {"to": "ann@example.com", "key": "sk-" + "a1B2" * 10}
+    call = {"id": "c", "name": "mail", "arguments": arguments, "result": "sent to bob@example.com"}
+    messages = [CHAT["messages"][0], {"role": "assistant", "content": "to ann@example.com", "tool_calls": [call]}]
+    chats.write_text(json.dumps({"messages": messages, "reward": 1}))
+    assert run("import", tmp_path / "agent.db", chats, "--create", "--redact", "all").exit_code == 0
+    shown = run("export", tmp_path / "agent.db").stdout
+    assert "mail(" in shown
+    assert not [secret for secret in ("ann@", "bob@", "a1B2a1B2") if secret in shown]
+
+
 @pytest.mark.parametrize(
     ("name", "data", "reason"),
     [

@@ -117,7 +117,7 @@ class TraceImport:
         seen = f"{counted(report.episodes, 'episode')} read, {counted(len(report.refused), 'line')} refused"
         if not report.episodes and len(report.refused) == 1:
             [(file, refusal)] = report.refused
-            seen = f"{file}: " * (len(self.files) > 1) + str(refusal)
+            seen = f"{file}: " * (len(self.files) > 1) + str(refusal).rstrip(".")
             raise InputError(seen, "a file must hold an episode", _NO_EPISODE)
         if not report.episodes:
             self._list(report)
