@@ -6,8 +6,8 @@ VENV := .venv
 PYTHON312 ?= python3.12
 BIN := $(VENV)/bin
 PIP := $(BIN)/python -m pip --disable-pip-version-check
-# One file a worker, so that what a test module sets up once is set up once.
-PYTEST_FLAGS ?= -n 2 --dist loadfile
+# One file a worker, so that what a test module sets up once is set up once; in the order of tests/conftest.py.
+PYTEST_FLAGS ?= -n 2 --dist loadfile --no-loadscope-reorder
 
 .DEFAULT_GOAL := help
 .DELETE_ON_ERROR:

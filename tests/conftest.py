@@ -10,6 +10,25 @@ import pytest
 
 from warm_python import WarmPython
 
+LONGEST_FIRST = (
+    "test_examples.py",
+    "test_docs.py",
+    "memory/pending/test_inbox.py",
+    "cli/test_cli_run.py",
+    "memory/retrieval/test_choice_evidence.py",
+    "memory/stores/test_postgres_migrations.py",
+    "llms/test_llm_conformance.py",
+    "memory/index/test_rarity_index.py",
+    "lab/test_runner.py",
+    "agents/runs/test_play_run.py",
+)
+
+
+def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
+    """Begin with the files that take longest, so that no worker plays one at the end while the others wait."""
+    ranks = {Path(__file__).parent / name: rank for rank, name in enumerate(LONGEST_FIRST)}
+    items.sort(key=lambda item: ranks.get(item.path, len(ranks)))
+
 
 @pytest.fixture(scope="session")
 def warm_python() -> Iterator[list[str]]:
