@@ -1,7 +1,13 @@
-"""Times of decision, search, add and opening in two checkouts, paired: `python benchmarks/revisions.py BEFORE AFTER`.
+"""Times of decision, search, add and opening in two checkouts, paired.
+
+Run: python benchmarks/revisions.py BEFORE AFTER [ROUNDS] [--cpu]
 
 Each round starts one process for each checkout, in random order, on the same data. The table shows the median over
-rounds of the ratio after / before with a 95 % bootstrap interval; above 1 is slower.
+rounds of the ratio after / before with a 95 % bootstrap interval; above 1 is slower. `--cpu` measures the CPU time of
+the process, for a machine that does other work: waits, such as those of `add` for the disk, are not in it.
+
+The decision of the policy `default` is compared with that of `default` before, and so is that of `means`, which
+`default` was in a checkout that has no preset of this name.
 """
 
 from __future__ import annotations
@@ -24,9 +30,10 @@ def texts(rng):
     return [" ".join(rng.sample(words, 30)) for _ in range(STATES)]
 
 
-def work(folder):
+def work(folder, clock):
     """Time each operation in this process; print seconds by name."""
     from seasoned import Episode, JitRL, Memory, Step
+    from seasoned.errors import UnknownNameError
 
     rng = random.Random(0)
     states = texts(rng)
@@ -40,40 +47,45 @@ def work(folder):
         memory.add_many([episode(number) for number in range(EPISODES)])
         singles = [episode(EPISODES + number) for number in range(100)]
         memory.search(states[0])
-        began = time.perf_counter()
+        began = clock()
         for one in singles:
             memory.add(one)
-        found["add"] = (time.perf_counter() - began) / len(singles)
+        found["add"] = (clock() - began) / len(singles)
     openings = []
     for _ in range(OPENINGS):
-        began = time.perf_counter()
+        began = clock()
         memory = Memory.open(path)
         memory.search(states[0], k=10, threshold=0.5)
-        openings.append(time.perf_counter() - began)
+        openings.append(clock() - began)
         memory.close()
     found["opening and first query"] = statistics.median(openings)
     memory = Memory.open(path)
-    policy = JitRL(memory)
+    policies = {"default": JitRL(memory)}
+    try:
+        policies["means"] = JitRL.preset("means", memory)
+    except UnknownNameError:
+        policies["means"] = JitRL(memory)
     prior = {f"action {n}": -1.6 for n in range(5)}
-    policy.decide(states[0], prior, seed=0)
     asked = [rng.choice(states) for _ in range(QUERIES)]
-    began = time.perf_counter()
+    began = clock()
     for state in asked:
         memory.search(state, k=10, threshold=0.5)
-    found["search"] = (time.perf_counter() - began) / QUERIES
-    began = time.perf_counter()
-    for state in asked:
-        policy.decide(state, prior, seed=0)
-    found["decision"] = (time.perf_counter() - began) / QUERIES
+    found["search"] = (clock() - began) / QUERIES
+    for name, policy in policies.items():
+        policy.decide(states[0], prior, seed=0)
+        began = clock()
+        for state in asked:
+            policy.decide(state, prior, seed=0)
+        found[f"decision of {name}"] = (clock() - began) / QUERIES
     memory.close()
     print(json.dumps(found))
 
 
-def timed(checkout):
+def timed(checkout, clock):
     """Run the work in a process of its own on one checkout."""
     with tempfile.TemporaryDirectory() as folder:
         environment = {**os.environ, "PYTHONPATH": str(checkout / "src")}
-        command = [sys.executable, __file__, "--work", folder]
+        command = [sys.executable, __file__, "--work", folder, clock]
         done = subprocess.run(command, env=environment, capture_output=True, text=True, check=True)
     return json.loads(done.stdout)
 
@@ -86,15 +98,16 @@ def interval(values, rng, n_resamples=2_000):
 
 def main():
     if sys.argv[1] == "--work":
-        work(sys.argv[2])
+        work(sys.argv[2], getattr(time, sys.argv[3]))
         return
-    before, after = Path(sys.argv[1]), Path(sys.argv[2])
-    rounds = int(sys.argv[3]) if len(sys.argv) > 3 else 15
+    before, after, *more = (argument for argument in sys.argv[1:] if argument != "--cpu")
+    before, after, rounds = Path(before), Path(after), int(more[0]) if more else 15
+    clock = "process_time" if "--cpu" in sys.argv else "perf_counter"
     rng, found = random.Random(1), []
     for _ in range(rounds):
         pair = {}
         for checkout in rng.sample([before, after], 2):
-            pair[checkout] = timed(checkout)
+            pair[checkout] = timed(checkout, clock)
         found.append((pair[before], pair[after]))
     print(f"{'n = ' + str(rounds):<26}{'before, ms':>12}{'after, ms':>12}{'after / before':>26}")
     for name in found[0][0]:
