@@ -40,7 +40,9 @@ def test_similarity_is_the_weighted_mean_over_keys(memory):
         episode.note("reasoning", {"text": "the cart is full"}, step=0)
         episode.record("page:cart total:12", "pay", 1.0)
     query = ExampleQuery("buy a lamp", "search then buy", "page:cart total:14", "the cart is now full")
-    near = {"goal": 3 / 4, "plan": 2 / 4, "observation": 1 / 3, "reasoning": 4 / 5}
+    terms = {"buy": 3, "a": 1, "red": 3, "lamp": 4}  # each word and its 4-grams, alike in rarity with one goal stored
+    goal = (3 + 1 + 4) / ((3 + 1 + 4) * sum(terms.values())) ** 0.5
+    near = {"goal": goal, "plan": 2 / 4, "observation": 1 / 3, "reasoning": 4 / 5}
     [example] = Examples(memory).retrieve(query)
     assert example.similarity == pytest.approx(sum(near.values()) / 4)
     [example] = Examples(memory, keys={"goal": 1, "reasoning": 3}).retrieve(query)

@@ -2,14 +2,17 @@
 
 from __future__ import annotations
 
+import math
 import random
 import re
+from collections import Counter
 
 import pytest
 from postgres_server import fresh_url, postgres  # noqa: F401
 
 from seasoned import Episode, Memory, Selection, Step
 from seasoned.core import jaccard
+from seasoned.states.subwords import subword_terms
 from seasoned.types import EvidenceQuery, RecallQuery
 from seasoned.types.impression import PeerComparison
 
@@ -154,6 +157,24 @@ def texts_of(memory, key, *, exclude_task):
     return {note.episode_id: note.body["text"] for note in memory.notes(kind=key) if note.episode_id in task_of}
 
 
+def by_rarity(left, right, goals):
+    """The definition: the cosine of the terms of both, each by how rare it is among the distinct live goals."""
+    terms = [Counter(term for word in set(text.split()) for term in subword_terms(word)) for text in (left, right)]
+    held = Counter(term for goal in goals for word in set(goal.split()) for term in subword_terms(word))
+    squared = {term: math.log1p((len(goals) + 1) / (held[term] + 1)) ** 2 for own in terms for term in own}
+    product, *norms = (sum(a[t] * b[t] * squared[t] for t in a) for a, b in (terms, terms[:1] * 2, terms[1:] * 2))
+    return product / math.sqrt(norms[0] * norms[1])
+
+
+def test_goal_is_recalled_by_rare_words_and_parts_of_words():
+    goals = ("please cancel the order of a lamp", "please track the order of a lamp", "please track the order of a bed")
+    with Memory.open(":memory:") as memory:
+        for goal in goals:
+            memory.add(Episode(goal, [Step("page", "pay", 1.0)]))
+        [moment] = memory.recall(RecallQuery({"goal": "my order: cancellation of a bed"}, pool=1)).moments
+        assert moment.experience.task == goals[0]
+
+
 def test_pool_has_the_most_similar_live_moments():
     """Many aborted, quarantined, revoked or excluded moments are nearer."""
     rng = random.Random(5)
@@ -177,13 +198,15 @@ def test_pool_has_the_most_similar_live_moments():
                     query = text()
                     moments = memory.recall(RecallQuery({key: query}, pool=5, exclude_task=task)).moments
                     features = memory.encoder.features
+                    live = texts_of(memory, key, exclude_task=None).values()
                     near = [
-                        jaccard(features(query), features(text_))
+                        by_rarity(query, text_, set(live))
+                        if key == "goal"
+                        else jaccard(features(query), features(text_))
                         for text_ in texts_of(memory, key, exclude_task=task).values()
                     ]
-                    assert (
-                        sorted((m.similarities[key] for m in moments), reverse=True) == sorted(near, reverse=True)[:5]
-                    )
+                    found = sorted((m.similarities[key] for m in moments), reverse=True)
+                    assert found == pytest.approx(sorted(near, reverse=True)[:5])
 
         held = [
             memory.quarantine(selection, "a look at it")

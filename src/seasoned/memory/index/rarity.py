@@ -219,6 +219,32 @@ class RarityIndex:
         self._features_of = _by_id(chosen)
         return [match for _, match in best.values()]
 
+    def similarities_to(self, layers: Sequence[JaccardIndex], features: Collection[str], ids: Sequence[int]) -> Floats:
+        """Return the similarities of S sets to a query, shape (S,), as `search` finds them.
+
+        Raises:
+            KeyError: no layer holds one of the ids.
+        """
+        self._weights.count(layers)
+        wanted = np.array(ids, dtype=np.int64)
+        similarities = np.full(len(wanted), np.nan)
+        query = self._query(features, max(layer.n_tokens for layer in layers))
+        self._dense[query.features] = query.products
+        try:
+            for layer in layers:
+                for block in layer.blocks():
+                    here, rows = block.find(wanted)
+                    taken = block.taken(rows)
+                    norms = query.norm * self._weights.exact_norms(block, rows, layer.searching_kernel)
+                    products = sums_by_set(self._dense[taken.tokens], taken.sizes)
+                    near = np.minimum(products / norms, 1.0) if features else 1.0 * (taken.sizes == 0)
+                    similarities[here] = near.round(_DIGITS)
+        finally:
+            self._dense[query.features] = 0.0
+        if np.isnan(similarities).any():
+            raise KeyError(int(wanted[np.isnan(similarities)][0]))
+        return similarities
+
     def similarities(self, layers: Sequence[JaccardIndex], ids: Sequence[int]) -> Floats:
         """Return the similarities between S sets, shape (S, S), positive semi-definite up to rounding.
 

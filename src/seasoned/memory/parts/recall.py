@@ -62,8 +62,8 @@ class MomentRecall:
             ...     _ = memory.add(Episode("buy a lamp", [Step("page:cart", "click(pay)", 1.0)], "e1"))
             ...     query = RecallQuery({"goal": "buy a red lamp", "observation": "page:cart"})
             ...     [moment] = memory.recall(query).moments
-            >>> moment.place, dict(moment.similarities)
-            (('e1', 0), {'goal': 0.75, 'observation': 1.0})
+            >>> moment.place, {key: round(near, 2) for key, near in moment.similarities.items()}
+            (('e1', 0), {'goal': 0.72, 'observation': 1.0})
         """
         session = self._session
         if session.redaction.rewrites:

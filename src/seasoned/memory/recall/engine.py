@@ -12,6 +12,7 @@ from typing import NamedTuple
 import numpy as np
 
 from seasoned.core import jaccard
+from seasoned.memory.index.term_keys import subword_keys, whole_keys
 from seasoned.memory.reading.episode_ids import EpisodeEntry, EpisodeIds
 from seasoned.memory.reading.follower import Change, CommitCursor, CommitFollower
 from seasoned.memory.reading.reader import Reader
@@ -26,6 +27,7 @@ from seasoned.memory.values.corruption import decode, decode_first, decoding
 from seasoned.memory.values.ranking import latest_first, rank_key
 from seasoned.memory.values.task_filter import TaskFilter
 from seasoned.protocols import StateEncoder
+from seasoned.states.subwords import SubwordEncoder
 from seasoned.types import Ending, Experience, RecallQuery, StepRef, normalize_action
 from seasoned.types.recall import Moment, Recall
 
@@ -108,7 +110,8 @@ class RecallEngine:
         self._reader = Reader(store, namespace_id)
         self._encoder = encoder
         self._features = functools.lru_cache(_CACHED_TEXTS)(encoder.features)
-        self._tasks = TaskIndex(store, namespace_id, self._features)
+        keys_of = whole_keys if isinstance(encoder, SubwordEncoder) else subword_keys
+        self._tasks = TaskIndex(store, namespace_id, self._features, keys_of)
         self._notes = NoteIndex(store, namespace_id, self._features)
         self._episode_ids = EpisodeIds(store, namespace_id, retriever.follower)
         self.feedback_totals = FeedbackTotals(store, namespace_id, self._episode_ids, retriever.follower)
@@ -247,9 +250,13 @@ class RecallEngine:
         totals = self._action_totals(view_id, list({set_id for _, set_id in matches.values()}), task_filter)
         active = self._notes.at([(seen.episode_id, seen.step) for seen, _ in found.values()])
         query = {key: self._features(text) for key, text in texts.items() if key != "observation"}
+        tasks = {seen.task for seen, _ in found.values()} if "goal" in texts else ()
+        by_task = self._tasks.similarities(texts["goal"], tasks) if tasks else {}
 
         @functools.cache
         def similarity(key: str, text: str | None) -> float:
+            if key == "goal":
+                return by_task.get(str(text), 0.0)
             return 0.0 if text is None else jaccard(query[key], self._features(text))
 
         moments = []

@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 import functools
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 from itertools import chain, zip_longest
 from typing import NamedTuple
 
+from seasoned.memory.index.term_keys import TermKeys
 from seasoned.memory.index.text_index import TextIndex
 from seasoned.memory.stores.base import Store
 from seasoned.memory.stores.sqlite_schema import STEP_BITS
@@ -27,21 +28,24 @@ class _TaskRow(NamedTuple):
 
 
 class TaskIndex:
-    """Indexes the tasks of a namespace's live episodes; each distinct task is indexed once.
+    """Indexes the tasks of a namespace's live episodes by rarity; each distinct task is indexed once.
 
     Aborted and quarantined episodes, and those without steps, are not indexed. When an episode becomes live or stops
     being so, the epoch moves, and the index is read again.
     """
 
-    def __init__(self, store: Store, namespace_id: int, features: Callable[[str], frozenset[str]]) -> None:
+    def __init__(
+        self, store: Store, namespace_id: int, features: Callable[[str], frozenset[str]], keys_of: TermKeys
+    ) -> None:
         self._store = store
         self._ns = namespace_id
         self._features = features
+        self._keys_of = keys_of
         self.reset()
 
     def reset(self) -> None:
         """Drop everything: an episode of it may be deleted."""
-        self._index = TextIndex(self._features)
+        self._index = TextIndex(self._features, self._keys_of)
         self._search = functools.lru_cache(_CACHED_SEARCHES)(
             self._index.search
         )  # all steps of an episode have one goal
@@ -93,3 +97,8 @@ class TaskIndex:
             if len(nearest) >= n:
                 break
         return [*nearest, *rest][:n]
+
+    def similarities(self, goal: str, tasks: Iterable[str]) -> dict[str, float]:
+        """Return the similarity of each of these tasks to `goal`; those of no live episode are left out."""
+        known = {task: self._number_of[task] for task in tasks if task in self._number_of}
+        return dict(zip(known, self._index.similarities(goal, list(known.values())), strict=True))

@@ -51,8 +51,9 @@ class ExampleCandidate:
 def similarity_of(moment: Moment, weights: Mapping[str, float]) -> float:
     """Return the weighted mean of a moment's similarities over the keys of the query; a missing key counts as 0.
 
-    A mean of Jaccard similarities is exact, in [0, 1], and comparable between queries, so that relevance can combine it
-    with worth. Rank fusion would lose the similarity of the best moment.
+    Goals are compared by rarity, the other keys by Jaccard. A mean of such similarities is exact, in [0, 1], and
+    comparable between queries, so that relevance can combine it with worth. Rank fusion would lose the similarity of
+    the best moment.
 
     Example:
         >>> from seasoned.types import Experience

@@ -39,8 +39,9 @@ _ROUNDING = 1e-9
 class Examples(Curation):
     """The best past steps for a prompt, from a memory.
 
-    *Retrieval*: each key of a query (goal, plan, observation, reasoning) has an exact index of its own. The similarity
-    of a moment is the weighted mean over the query's keys; a key that the moment lacks counts as 0 (`similarity_of`).
+    *Retrieval*: each key of a query (goal, plan, observation, reasoning) has an exact index of its own. Goals
+    are compared by rare words and their parts (`similarity="rarity"`), the others by common features. The similarity of
+    a moment is the weighted mean over the query's keys; a key that the moment lacks counts as 0 (`similarity_of`).
     The ranking is exact among the moments that `Memory.recall` returns: a pool of 12 per key, or of 4 k if larger (with
     three or four keys, of 8 or 3 k). If none of them is a model, although there are successes elsewhere, the pool is
     four times as large. Retrieval calls no model, unless `recall` does.
