@@ -1,8 +1,9 @@
 """Coverage, next-call accuracy and success AUC of retrieval on the traces of our own, own task left out.
 
-Run: python benchmarks/trace_measures.py [--desks orders oncall] [--seeds 10] [--encoders words masked]
+Run: python benchmarks/trace_measures.py [--desks orders oncall] [--seeds 10] [--default-seeds 2]
 
-Each step of a desk asks the memory of all the others' steps, those of its own task left out:
+Each step of a desk looks among the steps of all other tasks (by the definitions of the memory's two similarities, whose
+search is exact), for the ten most similar at a threshold:
 
 - coverage: the share of steps that find at least 3 steps, by who spoke last;
 - next-call accuracy, at the tool calls of successful runs: whether the tool that was called next is among those of the
@@ -12,7 +13,9 @@ Each step of a desk asks the memory of all the others' steps, those of its own t
   of a step is `n_a / (n_a + 1) * (Q(a) - V)` over the found steps, a the exact call or the tool's name. In the shuffled
   control the episodes' rewards are permuted among them first.
 
-Intervals: bootstrap over tasks within each seed, and over seeds, 95 %. Writes `benchmarks/results/traces.json`.
+`last message` stands for the states of before: neither goal nor calls nor what the agent said beside them. `default`
+is the policy, asked about tools from a uniform prior. Intervals: bootstrap over seeds, 95 %; a seed draws other tasks
+and runs. Writes `benchmarks/results/traces_DESKS.json`.
 """
 
 from __future__ import annotations
@@ -22,15 +25,20 @@ import random
 import sys
 from collections import defaultdict
 from collections.abc import Callable, Iterable, Sequence
+from dataclasses import replace
 from typing import NamedTuple
 
 import numpy as np
 from traces import DESKS, REPORTED, Conversation, conversations
 from workload import write_result
 
-from seasoned import Memory
+from seasoned import JitRL, Memory
 from seasoned.agents.baselines.bm25 import BM25
 from seasoned.integrations.conversation import AgentTurn, InputMessage, episode_of
+from seasoned.memory.index.goal_similarity import GoalIndex, without_goals
+from seasoned.memory.index.jaccard import JaccardIndex
+from seasoned.memory.index.rarity import RarityIndex
+from seasoned.memory.index.term_keys import subword_keys
 from seasoned.protocols import StateEncoder
 from seasoned.states.encoder_names import named_encoder
 from seasoned.types import Episode, Step
@@ -55,11 +63,12 @@ Found = Sequence[TraceStep]
 Find = Callable[[TraceStep], Found]
 
 
-def trace_steps(runs: Iterable[Conversation]) -> list[TraceStep]:
-    """Return the steps of runs, with the states that an import writes."""
+def trace_steps(runs: Iterable[Conversation], *, plain_states: bool = False) -> list[TraceStep]:
+    """Return the steps of runs, with the states that an import writes, or the last messages alone."""
     steps = []
     for run in runs:
-        episode = episode_of(run.items, task=run.task, id=run.id, reward=run.reward)[0]
+        items = [replace(item, text="") if isinstance(item, AgentTurn) and plain_states else item for item in run.items]
+        episode = episode_of(items, task=run.task, id=run.id, reward=run.reward, plain_states=plain_states)[0]
         before = zip(run.items, run.items[1:], strict=False)
         speakers = [
             left.speaker.split()[0]
@@ -72,26 +81,42 @@ def trace_steps(runs: Iterable[Conversation]) -> list[TraceStep]:
     return steps
 
 
-def memory_find(
-    steps: Sequence[TraceStep],
-    encoder: StateEncoder,
-    *,
-    threshold: float,
-    similarity: str = "jaccard",
-    k: int = N_FOUND,
-) -> Find:
-    """Return the search of a memory with these steps."""
-    memory = Memory.open(":memory:", encoder=encoder, gamma=1.0)
-    by_episode: dict[str, list[TraceStep]] = defaultdict(list)
-    for step in steps:
-        by_episode[step.episode].append(step)
-    for id_, own in by_episode.items():
-        memory.add(Episode(own[0].task, [Step(step.state, step.action, 0.0) for step in own], id_))
-    at = {(step.episode, step.index): step for step in steps}
+def jaccard(features: Sequence[frozenset[str]]) -> np.ndarray:
+    """Return the plain Jaccard similarities of N sets, shape (N, N), as `Memory.search` compares them."""
+    number: dict[str, int] = {}
+    for own in features:
+        for feature in sorted(own):
+            number.setdefault(feature, len(number))
+    held = np.zeros((len(features), len(number)), dtype=np.float32)
+    for row, own in enumerate(features):
+        held[row, [number[feature] for feature in own]] = 1.0
+    shared, sizes = held @ held.T, held.sum(axis=1)
+    return shared / np.maximum(sizes[:, None] + sizes[None, :] - shared, 1.0)
+
+
+def rarity(features: Sequence[frozenset[str]]) -> np.ndarray:
+    """Return the similarities by rarity of N sets, goals apart, shape (N, N): those of `default`."""
+    index, sets, number = GoalIndex(RarityIndex(without_goals(subword_keys))), JaccardIndex(), {}
+    for own in features:
+        for feature in sorted(own):
+            number.setdefault(feature, len(number))
+    index.states.terms.add(number)
+    index.add(number)
+    place: dict[frozenset[str], int] = {}
+    of_each = [place.setdefault(own, len(place)) for own in features]
+    sets.add([(id_, [number[feature] for feature in own], id_) for own, id_ in place.items()])
+    return index.similarities([sets], range(len(place)))[np.ix_(of_each, of_each)]
+
+
+def nearest_find(steps: Sequence[TraceStep], similarities: np.ndarray, *, threshold: float, k: int = N_FOUND) -> Find:
+    """Return the k most similar steps of other tasks, at a threshold or above; of equal ones the later first."""
+    tasks = np.array([step.task for step in steps])
+    at = {(step.episode, step.index): row for row, step in enumerate(steps)}
 
     def find(step: TraceStep) -> Found:
-        found = memory.search(step.state, k, threshold, exclude_task=step.task, similarity=similarity)
-        return [at[one.experience.episode_id, one.experience.step] for one in found]
+        near = np.where(tasks == step.task, -1.0, similarities[at[step.episode, step.index]]).round(9)
+        best = np.lexsort((-np.arange(len(near)), -near))[:k]
+        return [steps[row] for row in best if near[row] >= threshold]
 
     return find
 
@@ -122,6 +147,22 @@ def bm25_find(steps: Sequence[TraceStep], k: int = N_FOUND) -> Find:
         return [steps[number] for number in best if steps[number].task != step.task][:k]
 
     return find
+
+
+def default_advantages(steps: Sequence[TraceStep], encoder: StateEncoder, credited: dict[str, float]) -> list[float]:
+    """Return what `default` says of each step's tool, from a uniform prior over the desk's, own task left out."""
+    by_episode: dict[str, list[TraceStep]] = defaultdict(list)
+    for step in steps:
+        by_episode[step.episode].append(step)
+    prior = dict.fromkeys(sorted({step.tool for step in steps}), 0.0)
+    with Memory.open(":memory:", encoder=encoder, gamma=1.0) as memory:
+        for id_, own in by_episode.items():
+            last = [0.0] * (len(own) - 1) + [credited[id_]]
+            pairs = zip(own, last, strict=True)
+            memory.add(Episode(own[0].task, [Step(step.state, step.tool, reward) for step, reward in pairs], id_))
+        policy = JitRL.preset("default", memory, exclude_same_task=True)
+        decided = (policy.decide(step.state, prior, task=step.task, seed=0) for step in steps)
+        return [decision.advantages.get(step.tool, 0.0) for decision, step in zip(decided, steps, strict=True)]
 
 
 # ------------------------------------------------------------------------------------------------ measures
@@ -177,9 +218,8 @@ def aucs(scores: dict[str, float], rewards: dict[str, float], task_of: dict[str,
     return whole, float(np.nanmean(within))
 
 
-def measured(steps: Sequence[TraceStep], find: Find, seed: int) -> dict[str, float]:
-    """Return every figure of one finder on one desk and seed."""
-    found = [find(step) for step in steps]
+def measured(steps: Sequence[TraceStep], found: Sequence[Found], seed: int) -> dict[str, float]:
+    """Return every figure of what one finder found, on one desk and seed."""
     figures = {f"coverage {key}": value for key, value in coverage(steps, found).items()}
     calls = [(s, f) for s, f in zip(steps, found, strict=True) if s.reward and s.tool != "respond"]
     among, best = zip(*(next_call(step, own) for step, own in calls), strict=True)
@@ -206,18 +246,49 @@ def interval(values: Sequence[float], seed: int = 0) -> tuple[float, float, floa
     return float(array.mean()), float(low), float(high)
 
 
-def finders(steps: Sequence[TraceStep], encoders: Sequence[str]) -> dict[str, Find]:
-    """Return what is compared: words at 0.8, each encoder at 0.8, 0.6 and 0.4 in turn and by rarity, and BM25."""
-    found: dict[str, Find] = {}
-    for name in encoders:
-        encoder = named_encoder(name)
-        at = {level: memory_find(steps, encoder, threshold=level) for level in (0.8, 0.6, 0.4)}
-        found[f"{name} 0.8"] = at[0.8]
-        found[f"{name} 0.4"] = at[0.4]
-        found[f"{name} ladder"] = ladder([at[0.8], at[0.6], at[0.4]])
-        found[f"{name} rarity 0.4"] = memory_find(steps, encoder, threshold=0.4, similarity="rarity")
-    found["bm25"] = bm25_find(steps)
+def all_found(runs: Sequence[Conversation]) -> dict[str, tuple[list[TraceStep], list[Found]]]:
+    """Return what each way finds: by words over the last message, as before, by words and `transcript` over states."""
+    found: dict[str, tuple[list[TraceStep], list[Found]]] = {}
+    before, now = trace_steps(runs, plain_states=True), trace_steps(runs)
+    words, transcript = named_encoder("words"), named_encoder("transcript")
+    for label, steps, encoder in (
+        ("words, last message", before, words),
+        ("words", now, words),
+        ("transcript", now, transcript),
+        ("transcript, last message", before, transcript),
+    ):
+        features = [encoder.features(step.state) for step in steps]
+        by_sets, by_rarity = jaccard(features), rarity(features)
+        at = {level: nearest_find(steps, by_sets, threshold=level) for level in (0.8, 0.6, 0.4)}
+        ways = {
+            "0.8": at[0.8],
+            "0.4": at[0.4],
+            "ladder": ladder([at[0.8], at[0.6], at[0.4]]),
+            "rarity": nearest_find(steps, by_rarity, threshold=0.4),
+        }
+        found |= {f"{label}, {way}": (steps, [find(step) for step in steps]) for way, find in ways.items()}
+    for label, steps in (("BM25, last message", before), ("BM25", now)):
+        find = bm25_find(steps)
+        found[label] = steps, [find(step) for step in steps]
     return found
+
+
+def defaults(runs: Sequence[Conversation], seed: int) -> dict[str, dict[str, float]]:
+    """Return the AUC of what `default` says: words over the last message, as before, and `transcript` over states."""
+    figures: dict[str, dict[str, float]] = {}
+    for name, plain in (("words", True), ("transcript", False)):
+        steps = trace_steps(runs, plain_states=plain)
+        rewards = {step.episode: step.reward for step in steps}
+        task_of = {step.episode: step.task for step in steps}
+        shuffled = list(rewards.values())
+        random.Random(seed).shuffle(shuffled)
+        own = figures.setdefault(f"default, {name}", {})
+        for label, credited in (("", rewards), (" shuffled", dict(zip(rewards, shuffled, strict=True)))):
+            total: dict[str, float] = defaultdict(float)
+            for step, value in zip(steps, default_advantages(steps, named_encoder(name), credited), strict=True):
+                total[step.episode] += value
+            own[f"auc name{label}"], own[f"auc within name{label}"] = aucs(total, credited, task_of)
+    return figures
 
 
 def main() -> None:
@@ -225,26 +296,29 @@ def main() -> None:
     parser.add_argument("--desks", nargs="*", default=list(REPORTED), choices=list(DESKS))
     parser.add_argument("--seeds", type=int, default=10)
     parser.add_argument("--first-seed", type=int, default=1)
-    parser.add_argument("--encoders", nargs="*", default=["words", "masked"])
+    parser.add_argument("--default-seeds", type=int, default=2, help="of the policy `default`, which takes longer")
     options = parser.parse_args()
     results: dict[str, dict[str, dict[str, tuple[float, float, float]]]] = {}
     for desk in options.desks:
         collected: dict[str, dict[str, list[float]]] = defaultdict(lambda: defaultdict(list))
         for seed in range(options.first_seed, options.first_seed + options.seeds):
-            steps = trace_steps(conversations(desk, seed))
-            for name, find in finders(steps, options.encoders).items():
-                for key, value in measured(steps, find, seed).items():
+            runs = list(conversations(desk, seed))
+            rows = {name: measured(*found, seed) for name, found in all_found(runs).items()}
+            if seed < options.first_seed + options.default_seeds:
+                rows |= defaults(runs, seed)
+            for name, figures in rows.items():
+                for key, value in figures.items():
                     collected[name][key].append(value)
-        results[desk] = {name: {key: interval(v) for key, v in rows.items()} for name, rows in collected.items()}
+        results[desk] = {name: {key: interval(v) for key, v in own.items()} for name, own in collected.items()}
         print(f"\n{desk}, {options.seeds} seeds, own task left out")
         columns = ["coverage all", "coverage user", "coverage tool", "among", "best", "auc name", "auc within name"]
         columns += ["auc name shuffled", "auc exact", "auc within exact"]
-        print(f"{'':<22}" + "".join(f"{column.replace('coverage', 'cov'):>18}" for column in columns))
+        print(f"{'':<34}" + "".join(f"{column.replace('coverage', 'cov'):>18}" for column in columns))
         for name, figures in results[desk].items():
             cells = [figures.get(column, (float("nan"),) * 3) for column in columns]
-            print(f"{name:<22}" + "".join(f"{m:>6.2f} {lo:.2f}-{hi:.2f}".rjust(18) for m, lo, hi in cells))
+            print(f"{name:<34}" + "".join(f"{m:>6.2f} {lo:.2f}-{hi:.2f}".rjust(18) for m, lo, hi in cells))
     command = f"python benchmarks/trace_measures.py {' '.join(sys.argv[1:])}".strip()
-    write_result("traces", {"command": command, "seeds": options.seeds, "results": results})
+    write_result(f"traces_{'_'.join(options.desks)}", {"command": command, "seeds": options.seeds, "results": results})
 
 
 if __name__ == "__main__":
