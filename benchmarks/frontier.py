@@ -3,14 +3,15 @@
 Run: python benchmarks/frontier.py [--worlds 40] [--episodes 60]
 
 Until the first point all returns are 0, and memory leaves every decision to the model's own policy, here an even one.
-Generated games of 20 rooms, of which the last one pays; 60 steps an episode. Three rules, which are prototypes and not
-settings of `JitRL`:
+Generated games of 20 rooms, of which the last one pays; 60 steps an episode. Three rules, which are prototypes, and the
+setting of `JitRL`:
 
 - `even`: the model's own policy.
 - `counts`: the odds of an action are divided by 1 + n, n the times that it was taken at this state (Strehl and Littman
   2008).
 - `frontier`: `exp(20 U)`, with `U(s, a) = 1` for an untried action and else `0.8 mean max_b U(s', b)` over the stored
   transitions, 0 after a death: the way back to the nearest untried action (Ecoffet et al. 2021).
+- `jitrl`: `JitRL(memory, frontier=True)`, which limits the nats.
 
 Writes `benchmarks/results/frontier.json`.
 """
@@ -27,13 +28,14 @@ from typing import Any
 import numpy as np
 from workload import write_result
 
+from seasoned import Episode, JitRL, Memory, Step
 from seasoned.core import mean_interval
 
 N_ROOMS = 20
 N_STEPS = 60
 NEAR = 0.8  # the discount of a frontier one step away
 NATS = 20.0
-RULES = ("even", "counts", "frontier")
+RULES = ("even", "counts", "frontier", "jitrl")
 State = tuple[Any, ...]
 KINDS: dict[str, dict[str, Any]] = {
     "chain": {"chain": True},
@@ -137,9 +139,41 @@ class Explorer:
         return actions[int(rng.choice(len(actions), p=weights / weights.sum()))]
 
 
+class PolicyExplorer:
+    """The policy itself, over a memory of its own."""
+
+    def __init__(self) -> None:
+        self._memory = Memory.open(":memory:")
+        self._policy = JitRL(self._memory, frontier=True)
+        self._priors: list[dict[str, float]] = []
+
+    def choose(self, state: State, actions: list[tuple[str, int]], rng: np.random.Generator) -> tuple[str, int]:
+        """Draw an action."""
+        by_name = {f"{verb} {which}": (verb, which) for verb, which in actions}
+        self._priors.append(dict.fromkeys(by_name, -float(np.log(len(by_name)))))
+        draw = int(rng.integers(2**31))
+        return by_name[self._policy.decide(_text(state), self._priors[-1], task="find it", seed=draw).action]
+
+    def learn(self, steps: list[tuple[State, tuple[str, int], State | None]]) -> None:
+        """Store an episode."""
+        stored = [
+            Step(_text(state), f"{action[0]} {action[1]}", prior=prior)
+            for (state, action, _), prior in zip(steps, self._priors, strict=True)
+        ]
+        last = steps[-1][2]
+        ending = {"ending": "terminated"} if last is None else {"ending": "truncated", "final_state": _text(last)}
+        self._memory.add(Episode("find it", stored, **ending))
+        self._priors = []
+
+
+def _text(state: State) -> str:
+    return f"room{state[0]} " + " ".join(f"thing{thing}{'held' if held else 'here'}" for thing, held in state[1:])
+
+
 def episodes_before_first_point(world: World, rule: str, seed: int, most: int) -> int:
     """Return how many episodes earned nothing; `most` if all of them."""
-    explorer, rng = Explorer(rule), np.random.default_rng(seed)
+    explorer: Explorer | PolicyExplorer = PolicyExplorer() if rule == "jitrl" else Explorer(rule)
+    rng = np.random.default_rng(seed)
     for episode in range(most):
         state: State | None = world.reset()
         steps = []
@@ -161,6 +195,7 @@ def main() -> None:
     parser = argparse.ArgumentParser(description=(__doc__ or "").split("\n", maxsplit=1)[0])
     parser.add_argument("--worlds", type=int, default=40)
     parser.add_argument("--episodes", type=int, default=60)
+    parser.add_argument("--first", type=int, default=3000, help="the seed of the first world")
     options = parser.parse_args()
     rows: list[dict[str, Any]] = []
     print(f"{'game':<20}{'rule':<10}{'episodes':>9}{'never':>7}   ln((1 + episodes) / (1 + those of even))")
@@ -169,7 +204,7 @@ def main() -> None:
         for rule in RULES:
             found = np.array(
                 [
-                    episodes_before_first_point(World(3000 + seed, **settings), rule, seed, options.episodes)
+                    episodes_before_first_point(World(options.first + seed, **settings), rule, seed, options.episodes)
                     for seed in range(options.worlds)
                 ]
             )

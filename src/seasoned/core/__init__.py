@@ -13,7 +13,9 @@ from seasoned.core.exploration import (
     CountBonus,
     Exploration,
     ExplorationBonus,
+    FrontierGraph,
     Thompson,
+    frontier_shift,
 )
 from seasoned.core.gaussian_process import ProcessEstimator, SimilarStates
 from seasoned.core.modulation import (
@@ -69,6 +71,7 @@ __all__ = [
     "CountBonus",
     "Exploration",
     "ExplorationBonus",
+    "FrontierGraph",
     "Interval",
     "LatestReturns",
     "ProcessEstimator",
@@ -86,6 +89,7 @@ __all__ = [
     "derived_kappa",
     "discounted_returns",
     "faded",
+    "frontier_shift",
     "gamma_for_horizon",
     "jaccard",
     "kl_bound",

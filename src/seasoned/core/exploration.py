@@ -1,17 +1,23 @@
-"""Exploration: bonuses for actions with little evidence, in reward units.
+"""Exploration: bonuses for actions with little evidence, in reward units, and the way back to untried actions.
 
 Each rule returns the bonus that is added to the estimated value of each candidate. `None` in its place: no exploration.
+A `FrontierGraph` says how near the next untried action is, and `frontier_shift` turns that into nats.
 """
 
 from __future__ import annotations
 
+import math
 from dataclasses import dataclass
 from typing import Literal, Protocol, get_args, runtime_checkable
 
 import numpy as np
+import numpy.typing as npt
 
 from seasoned.checks import check_number, check_one_of
-from seasoned.core.arrays import Bools, Floats
+from seasoned.core.arrays import Bools, Floats, Ints, as_floats, grow
+from seasoned.core.modulation import capped_beta, log_softmax
+from seasoned.core.transitions import Transitions, aligned, whole_numbers
+from seasoned.errors import InputError, excerpt
 
 __all__ = [
     "EXPLORATION_RULES",
@@ -21,11 +27,20 @@ __all__ = [
     "CountBonus",
     "Exploration",
     "ExplorationBonus",
+    "FrontierGraph",
     "Otherwise",
     "Thompson",
+    "frontier_shift",
 ]
 
 Otherwise = Literal["baseline", "zero"]
+
+_NEAR = 0.8  # the discount of a frontier one step away
+_ENOUGH_MASS = 0.05  # untried actions with so much of the prior together count in full
+_TOLERANCE = 1e-4
+_LEAST = 1e-3  # 31 steps away
+_POWER = 8.0  # a step towards the frontier has exp(8 * 2 * 0.22) = 36 times the odds of one back
+_MOST_NATS = 3.0
 
 
 @dataclass(frozen=True, slots=True)
@@ -237,3 +252,186 @@ EXPLORATION_RULES: dict[str, type[Exploration]] = {
     rule.__name__: rule for rule in (ConfidenceBonus, CountBonus, ExplorationBonus, Thompson, UCB)
 }
 """The rules by name, for settings in plain data, such as those of a suite or a command."""
+
+
+class FrontierGraph:
+    """How near the frontier is: `U(s, a)` by stored transitions, whatever they earned.
+
+        U(s, a) = 0.8 mean V(s')        over the stored transitions of a tried action
+        V(s) = max(u(s), max_a U(s, a)),   u(s) = min(1, (1 - pi(tried actions)) / 0.05)
+
+    V is 0 after the end of the task and 1 where no action was tried. So `log V / log 0.8` is about the number of steps
+    to the nearest action that nobody tried, and untried actions that the prior pi gives less than a twentieth together
+    count by their mass. Without a prior no action is known to be untried, u = 0. An untried action has the value 1.
+
+    It goes back to the frontier on purpose ("first return, then explore": Ecoffet, Huizinga, Lehman, Stanley and Clune
+    2021, Nature 590; there by a saved state, here by the actions that led there). With a value of 1 for everything
+    unknown it is R-MAX (Brafman and Tennenholtz 2002, JMLR 3) on the empirical model, where one visit makes an
+    action known. The right hand side is a 0.8-contraction, so that there is one solution.
+
+    Example:
+        >>> graph = FrontierGraph()
+        >>> graph.add([0, 1], [7, 7], rewards=[0.0, 0.0], next_states=[1, 2])
+        >>> graph.converge()
+        >>> graph.q([0, 1, 2], [7, 7, 7]).round(2).tolist()
+        [0.64, 0.8, nan]
+    """
+
+    def __init__(self) -> None:
+        self._model = Transitions()
+        self._v = np.ones(0)
+        self._known = np.zeros(0, dtype=bool)  # an action was tried there
+        self._has_prior = np.zeros(0, dtype=bool)
+        self._queued = np.zeros(0, dtype=bool)
+        self._mass = np.zeros(0)  # by pair, of the prior; 0 where it does not name the action
+        self._dirty = np.zeros(0, dtype=np.int64)
+
+    def q(self, states: npt.ArrayLike, actions: npt.ArrayLike) -> Floats:
+        """Return U of these pairs, shape (N,), in [0, 0.8]; NaN for an untried action."""
+        pairs = self._model.find(*aligned(states, actions))
+        values = np.full(len(pairs), np.nan)
+        tried = pairs >= 0
+        tried[tried] = self._model.n[pairs[tried]] > 0.0
+        values[tried] = self._pair_values(pairs[tried])
+        return values
+
+    def add(
+        self, states: npt.ArrayLike, actions: npt.ArrayLike, rewards: npt.ArrayLike, next_states: npt.ArrayLike
+    ) -> None:
+        """Store N transitions, as `ValueGraph.add` does; values follow in `converge`.
+
+        Raises:
+            InputError: a number is not whole, or the lengths disagree; nothing was stored.
+        """
+        s, a = aligned(states, actions)
+        after, r = whole_numbers("next_states", next_states, least=-2), as_floats("rewards", rewards)
+        if not len(s) == len(after) == len(r):
+            raise InputError(
+                f"{len(s)} states, {len(r)} rewards, {len(after)} next states",
+                "a transition must have one of each",
+                "Align them.",
+            )
+        if len(s):
+            self._make_states(int(max(s.max(), after.max())) + 1)
+            self._model.add(s, a, r, after, np.ones(len(s)))
+            self._mass = grow(self._mass, self._model.n_pairs)
+            self._update(np.unique(s))
+
+    def clear(self, states: npt.ArrayLike, actions: npt.ArrayLike) -> None:
+        """Delete the transitions of these pairs; unknown pairs are ignored."""
+        pairs = np.unique(self._model.find(*aligned(states, actions)))
+        pairs = pairs[pairs >= 0]
+        self._model.clear(pairs)
+        self._update(np.unique(self._model.state[pairs]).astype(np.int64))
+
+    def set_priors(self, states: npt.ArrayLike, actions: npt.ArrayLike, probs: npt.ArrayLike) -> None:
+        """Set the prior at these states, replacing any earlier one; only tried actions need be named.
+
+        Raises:
+            InputError: a value breaks its rule.
+        """
+        s, a = aligned(states, actions)
+        p = as_floats("probs", probs)
+        if p.shape != s.shape or not ((p >= 0.0) & (p <= 1.0 + 1e-9)).all():
+            raise InputError(f"probs = {excerpt(probs)}", "each pair must have a probability", "Take a softmax first.")
+        touched = np.unique(s)
+        if len(touched):
+            self._make_states(int(touched[-1]) + 1)
+            self._has_prior[touched] = True
+            self._mass[self._model.pairs_of.gather(touched)[0]] = 0.0
+            pairs = self._model.find(s, a)
+            self._mass[pairs[pairs >= 0]] = p[pairs >= 0]
+            self._queue(touched[self._known[touched]])
+
+    def converge(self, budget: int | None = None) -> None:
+        """Back values up until none moves by more than 0.0001, or about so many pairs and edges were read.
+
+        The next call continues from there.
+
+        Raises:
+            InputError: the budget is not above 0.
+        """
+        left = math.inf if budget is None else check_number("budget", budget, above=0)
+        while left > 0.0 and len(self._dirty):
+            states, self._dirty = self._dirty, self._dirty[:0]
+            self._queued[states] = False
+            before = self._v[states]
+            n_read = self._back_up(states)
+            moved = states[np.abs(self._v[states] - before) > _TOLERANCE]
+            edges, _ = self._model.edges_into.gather(moved)
+            self._queue(np.unique(self._model.state[self._model.pair[edges]]).astype(np.int64))
+            left -= n_read + len(edges)
+
+    def _back_up(self, states: Ints) -> int:
+        """Set V of these states from their successors; return how many pairs and edges were read."""
+        pairs, which = self._model.pairs_of.gather(states)
+        tried = self._model.n[pairs] > 0.0
+        pairs, which = pairs[tried], which[tried]
+        mass = np.bincount(which, self._mass[pairs], len(states))
+        values = np.where(self._has_prior[states], np.clip((1.0 - mass) / _ENOUGH_MASS, 0.0, 1.0), 0.0)
+        values[values < _TOLERANCE] = 0.0  # rounding of a prior that was tried in full
+        np.maximum.at(values, which, self._pair_values(pairs))
+        self._v[states] = np.where(self._known[states], values, 1.0)
+        return len(pairs) + int(self._model.edges_of.sizes(pairs).sum()) + 1
+
+    def _pair_values(self, pairs: Ints) -> Floats:
+        """Return U of tried pairs from the current V; what follows an episode that was cut off is as if untried."""
+        edges, which = self._model.edges_of.gather(pairs)
+        n = self._model.edge_n[edges]
+        n_led = np.bincount(which, n, len(pairs))
+        n_cut = self._model.n[pairs] - n_led - self._model.n_terminal[pairs]
+        total = np.bincount(which, n * self._v[self._model.after[edges]], len(pairs)) + np.maximum(n_cut, 0.0)
+        values: Floats = _NEAR * total / self._model.n[pairs]
+        return values
+
+    def _queue(self, states: Ints) -> None:
+        new = states[~self._queued[states]]
+        self._queued[new] = True
+        self._dirty = np.concatenate([self._dirty, new])
+
+    def _update(self, states: Ints) -> None:
+        """After a change of transitions, update which states have tried actions, and queue them."""
+        pairs, which = self._model.pairs_of.gather(states)
+        self._known[states] = np.bincount(which, self._model.n[pairs] > 0.0, len(states)) > 0.0
+        self._queue(states)
+
+    def _make_states(self, n: int) -> None:
+        self._v = grow(self._v, n, 1.0)
+        self._known, self._queued = grow(self._known, n), grow(self._queued, n)
+        self._has_prior = grow(self._has_prior, n)
+
+
+def frontier_shift(logits: npt.ArrayLike, values: npt.ArrayLike) -> Floats:
+    """Return what is added to the logits of C actions to go towards the frontier, shape (C,), in nats, at most 0.
+
+    `beta 8 log(U(a) / max U)`, with the largest beta in [0, 1] for which the policy spends no more nats of KL than the
+    entropy of the model's own, and at most 3. So a model that is sure of an action is not moved, and one that is
+    even can be moved to any one of 20. Nothing is added where U is even, or below 0.001 everywhere.
+
+    Args:
+        logits: shape (C,), of the model's own policy, in nats.
+        values: shape (C,), U of each action, in [0, 1]; 1 for an untried one.
+
+    Raises:
+        InputError: the lengths disagree, or a value is out of range.
+
+    Example:
+        >>> even = np.log([0.5, 0.5])
+        >>> bool(frontier_shift(even, [1.0, 0.5])[1] < -3.0)
+        True
+        >>> frontier_shift(np.log([0.999, 0.001]), [0.5, 1.0]).round(3).tolist()
+        [-1.971, 0.0]
+    """
+    z, u = as_floats("logits", logits), as_floats("values", values)
+    if z.shape != u.shape or not len(z) or not ((u >= 0.0) & (u <= 1.0)).all():
+        raise InputError(f"values = {excerpt(values)}", "each action needs a value in [0, 1]", "See FrontierGraph.q.")
+    most = float(u.max())
+    if most < _LEAST:
+        return np.zeros(len(u))
+    log_probs = log_softmax(z)
+    entropy = -float(np.exp(log_probs) @ log_probs)
+    shift: Floats = _POWER * np.log(np.maximum(u, _LEAST * most) / most)
+    limit = min(entropy, _MOST_NATS)
+    if limit <= 0.0:
+        return np.zeros(len(u))
+    return capped_beta(log_probs, shift, 1.0, limit) * shift

@@ -63,6 +63,7 @@ def merge_spellings(evidence: Evidence) -> Evidence:
         if evidence.latest is None
         else dataclasses.replace(evidence.latest, actions=merged[evidence.latest.actions]),
         choices=tuple(one for choice in evidence.choices if (one := _merged_choice(choice, merged))),
+        frontier=None if evidence.frontier is None else _nearest(merged, evidence.frontier, n_rows),
     )
 
 
@@ -89,6 +90,12 @@ def _merged_tasks(sums: TaskSums, merged: Ints) -> TaskSums:
 
 def _sums(of: Ints, column: Floats, n: int) -> Floats:
     found: Floats = np.bincount(of, column, n).astype(np.float64)
+    return found
+
+
+def _nearest(of: Ints, column: Floats, n: int) -> Floats:
+    found = np.full(n, np.nan)
+    np.fmax.at(found, of, column)
     return found
 
 

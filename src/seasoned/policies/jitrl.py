@@ -30,6 +30,7 @@ from seasoned.errors import InputError, counted
 from seasoned.policies.base_policy import base_decision, generator
 from seasoned.policies.call_evidence import action_rows, call_shapes, merge_spellings, proposable
 from seasoned.policies.candidates import Candidates, check_candidates
+from seasoned.policies.frontier import frontier_note, towards_frontier
 from seasoned.policies.jitrl_settings import JitRLSettings
 from seasoned.policies.presets import PRESETS, preset
 from seasoned.protocols import Admissible, EvidenceSource
@@ -152,6 +153,10 @@ class JitRL:
             return self._abstained(state, checked, evidence, rng, reason, recorded)
         actions, base = (*checked.logits, *added), self._base_logits(checked, len(added))
         estimate = self.estimate(actions, np.exp(base), evidence, rng)
+        if evidence.frontier is not None:
+            estimate = towards_frontier(
+                estimate, action_rows(actions, evidence), base, evidence.frontier, settings.beta
+            )
         if settings.clear_only:
             note = _shown_note(evidence) or _incomparable_note(
                 _counts(action_rows(actions, evidence), evidence), estimate
@@ -192,6 +197,7 @@ class JitRL:
                 current_task=task,
                 compare_choices=settings.compares_choices,
                 by_task=settings.similarity == "rarity",
+                frontier=settings.frontier,
             )
             return merge_spellings(self.memory.evidence(query))
 
@@ -399,6 +405,8 @@ class JitRL:
         )
         if evidence.n_unlogged:
             reason += f"; {evidence.n_unlogged} of the steps have no propensity, which was estimated"
+        if evidence.frontier is not None:
+            reason += frontier_note(rows, evidence.frontier)
         if beta < wanted:
             reason += f"; beta lowered from {wanted:g} to spend at most {limit:.3g} nats"
         bounds = zip(actions, estimate.low.tolist(), estimate.high.tolist(), strict=True)

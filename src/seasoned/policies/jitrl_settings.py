@@ -116,6 +116,10 @@ class JitRLSettings:
             (`seasoned.core.moderate`), with this share of its deviation (`seasoned.core.ProcessEstimator`), times
             `k^8`, k the similarity of the nearest state. 1: an untried action at a state that comes back is taken about
             as often as it may be the best; for long games. 0: uncertainty changes nothing.
+        frontier: of `process`: while no stored step of the task has a reward other than 0, go back to the nearest
+            action that nobody tried, through the graph of stored steps, for no more nats than the entropy of the
+            model's own policy (`seasoned.core.FrontierGraph`, `frontier_shift`). For tasks whose environment pays: of a
+            task that nobody rates the memory would say the same, and the model's choices would be explored against.
 
     Raises:
         InputError: a value breaks its rule.
@@ -154,13 +158,14 @@ class JitRLSettings:
     change_rate: float = 0.002
     choices: ChoiceUse = "comparisons"
     moderation: float = 0.5
+    frontier: bool = False
 
     def __post_init__(self) -> None:
         check_whole("k", self.k, 1)
         check_whole("min_neighbors", self.min_neighbors, 0)
         for name, choices in _CHOICES.items():
             check_one_of(name, getattr(self, name), get_args(choices))
-        for name in ("exclude_same_task", "memory_actions", "clear_only"):
+        for name in ("exclude_same_task", "memory_actions", "clear_only", "frontier"):
             check_flag(name, getattr(self, name))
         defaults = {field.name: field.default for field in fields(self)}
         for name, bounds in _RANGES.items():
@@ -217,6 +222,7 @@ class JitRLSettings:
             check_gamma(self.gamma)
         check_beta(self.beta)
         _ = self.estimator  # checks its own settings
+        _check_frontier(self)
         check_used(self, {name: getattr(self, name) for name in _OF_MEANS if getattr(self, name) != defaults[name]})
 
     @property
@@ -242,6 +248,15 @@ class JitRLSettings:
     def beta_after(self, episodes: int) -> float:
         """Return beta when the memory holds this number of episodes."""
         return self.beta * (1.0 + self.beta_ramp * min(episodes / _BETA_EPISODES, 1.0))
+
+
+def _check_frontier(settings: JitRLSettings) -> None:
+    if settings.frontier and (settings.estimation != "process" or settings.exclude_same_task):
+        raise InputError(
+            f"frontier = True, estimation = {settings.estimation!r}, exclude_same_task = {settings.exclude_same_task}",
+            "the frontier is of the process, and of all stored steps",
+            "Use estimation='process' and exclude_same_task=False.",
+        )
 
 
 def check_used(settings: JitRLSettings, given: Mapping[str, Any]) -> None:

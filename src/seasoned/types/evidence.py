@@ -168,6 +168,9 @@ class Evidence:
         by_task: the sums by task, if asked for; None too where the latest steps are all of one task, where steps have
             weights or their values come through the graph, and where there are choices.
         choices: the choices at the neighbours, if asked for; steps and returns then leave them out.
+        frontier: shape (A,), how near each action leads to one that was not tried (`seasoned.core.FrontierGraph`), NaN
+            for one that was not tried at this very state; None unless asked for, where the state was never visited, and
+            where a step of the current task has paid.
 
     Example:
         >>> from seasoned import Episode, EvidenceQuery, Memory, Step
@@ -197,6 +200,7 @@ class Evidence:
     latest: LatestSteps | None = None
     by_task: TaskSums | None = None
     choices: tuple[ObservedChoice, ...] = ()
+    frontier: Floats | None = None
 
     @property
     def n_steps(self) -> int:

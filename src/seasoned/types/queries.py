@@ -115,6 +115,8 @@ class EvidenceQuery:
         compare_choices: the evidence holds choices as such instead of as rewards of steps; with `unit="states"`, and
             neither `backup` nor `propensity_floor`.
         by_task: the evidence holds sums by task too; with `similarity="rarity"`.
+        frontier: the evidence holds how near the frontier is (`seasoned.core.FrontierGraph`), while no step of the
+            current task has paid.
 
     Raises:
         InputError: a value breaks its rule.
@@ -140,6 +142,7 @@ class EvidenceQuery:
     current_task: str | None = None
     compare_choices: bool = False
     by_task: bool = False
+    frontier: bool = False
 
     def __post_init__(self) -> None:
         check_text("state", self.state)
@@ -161,6 +164,7 @@ class EvidenceQuery:
                 "sums by task are those of states compared by rarity",
                 "Use similarity='rarity'.",
             )
+        check_flag("frontier", self.frontier)
         sums_plainly = self.unit == "states" and self.backup is None and self.propensity_floor is None
         if self.compare_choices and not sums_plainly:
             raise InputError(

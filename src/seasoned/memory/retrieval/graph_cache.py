@@ -7,13 +7,13 @@ import math
 import sys
 from bisect import bisect_left
 from collections import ChainMap, OrderedDict, defaultdict
-from collections.abc import Iterable, Mapping, Sequence
-from typing import Any, NamedTuple, TypeVar
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from typing import Any, Generic, NamedTuple, TypeVar
 
 import numpy as np
 
 from seasoned.checks import check_logprobs
-from seasoned.core import TERMINAL, UNKNOWN, ValueGraph
+from seasoned.core import TERMINAL, UNKNOWN, FrontierGraph, ValueGraph
 from seasoned.errors import InputError, IntegrityError
 from seasoned.memory.pending.overlay import Overlay
 from seasoned.memory.reading.follower import Change, CommitCursor, CommitFollower
@@ -37,6 +37,7 @@ _TOLERANCE = 1e-3
 _TINY = sys.float_info.min
 _FIRST_BUDGET = 5_000_000
 _Row = TypeVar("_Row", bound=tuple[Any, ...])
+_Graph = TypeVar("_Graph", bound=ValueGraph | FrontierGraph)
 
 _ROWS = (
     "SELECT step.visit, step.set_id, key_id, step.reward, step.feedback, following.set_id, ending, final.set_id, "
@@ -105,17 +106,30 @@ class GraphCache:
         self._store = store
         self._ns = namespace_id
         self._follower = follower
-        self._graphs: OrderedDict[tuple[float, Backup, str | None], _FollowedGraph] = OrderedDict()
+        self._graphs: OrderedDict[tuple[float, Backup, str | None], _FollowedGraph[ValueGraph]] = OrderedDict()
+        self._frontier: _FollowedGraph[FrontierGraph] | None = None
 
     def get(self, gamma: float, backup: Backup, exclude_task: str | None, overlay: Overlay) -> ValueGraph:
         """Return the graph of all live steps outside of `exclude_task`, up to the last commit."""
         key = gamma, backup, exclude_task
         if key not in self._graphs:
-            self._graphs[key] = _FollowedGraph(self._store, self._ns, self._follower, *key)
+
+            def make() -> ValueGraph:
+                return ValueGraph(gamma, backup.beta, novelty=backup.novelty, tolerance=_TOLERANCE)
+
+            self._graphs[key] = _FollowedGraph(self._store, self._ns, self._follower, make, exclude_task)
         self._graphs.move_to_end(key)
         while len(self._graphs) > MAX_GRAPHS:
             self._graphs.popitem(last=False)
         return self._graphs[key].catch_up(overlay)
+
+    def frontier(self, task: str | None, overlay: Overlay) -> FrontierGraph | None:
+        """Return the frontier of all live steps; None where one of the task has paid, or of any if it is None."""
+        if self._frontier is None:
+            self._frontier = _FollowedGraph(self._store, self._ns, self._follower, FrontierGraph, None)
+        graph = self._frontier.catch_up(overlay)
+        paid = self._frontier.paid_tasks
+        return None if (task in paid if task is not None else paid) else graph
 
 
 def revalued(rows: Sequence[EvidenceRow], graph: ValueGraph) -> list[EvidenceRow]:
@@ -152,7 +166,7 @@ def revalued(rows: Sequence[EvidenceRow], graph: ValueGraph) -> list[EvidenceRow
     return new
 
 
-class _FollowedGraph:
+class _FollowedGraph(Generic[_Graph]):
     """One graph, and the watermarks up to which it has read.
 
     New episodes are added, and a step with new feedback has its state and action summed again. After a deletion or a
@@ -161,6 +175,9 @@ class _FollowedGraph:
 
     The steps of the overlay are added likewise. Steps that the overlay rolled back since are read again, and the
     actions whose steps changed are summed again.
+
+    Attributes:
+        paid_tasks: the tasks of which a step had a reward that is not 0.
     """
 
     def __init__(
@@ -168,13 +185,12 @@ class _FollowedGraph:
         store: Store,
         namespace_id: int,
         follower: CommitFollower,
-        gamma: float,
-        backup: Backup,
+        make: Callable[[], _Graph],
         exclude_task: str | None,
     ) -> None:
         self._store = store
         self._ns = namespace_id
-        self._gamma, self._backup = gamma, backup
+        self._make: Callable[[], _Graph] = make
         self._exclude_task = exclude_task
         self._cursor = CommitCursor(follower)
         self._overlay_revision = -1
@@ -182,7 +198,8 @@ class _FollowedGraph:
         self._reset()
 
     def _reset(self) -> None:
-        self._graph = ValueGraph(self._gamma, self._backup.beta, novelty=self._backup.novelty, tolerance=_TOLERANCE)
+        self._graph: _Graph = self._make()
+        self.paid_tasks: set[str] = set()
         self._last_visit = self._last_event = -1
         self._prior_of: dict[int, int] = {}
         # Of the overlay: its rows, the last prior at each state, the states whose priors were set at a query (with the
@@ -192,7 +209,7 @@ class _FollowedGraph:
         self._set_at: list[tuple[int, set[int]]] = []
         self._n_rollbacks = 0
 
-    def catch_up(self, overlay: Overlay) -> ValueGraph:
+    def catch_up(self, overlay: Overlay) -> _Graph:
         """Return the graph as of this snapshot."""
         change = self._cursor.change()
         budget = _LATER_BUDGET
@@ -318,6 +335,7 @@ class _FollowedGraph:
 
     def _add(self, rows: Iterable[_Transition]) -> None:
         counted = self._counted(rows)
+        self.paid_tasks.update(row.task for row in counted if row.reward + row.feedback != 0.0)
         try:
             self._graph.add(
                 [row.set_id for row in counted],

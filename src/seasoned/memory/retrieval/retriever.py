@@ -11,6 +11,7 @@ import numpy as np
 
 from seasoned.checks import check_text, check_whole
 from seasoned.core import check_gamma
+from seasoned.core.arrays import Floats
 from seasoned.errors import InputError, ReadOnlyStoreError
 from seasoned.memory.index.goal_similarity import GoalIndex, without_goals
 from seasoned.memory.index.jaccard import JaccardIndex
@@ -455,6 +456,7 @@ class Retriever:
             weighed = query.similarity_power or query.decay < 1.0 or query.propensity_floor is not None
             plain = by_rarity and not weighed and query.backup is None
             effects = chosen.effects
+            frontier = self._frontier(query, found, summed.keys)
             latest = (
                 self._latest_steps(view_id, found.rows, ranked, summed.keys, task_filter, effects) if plain else None
             )
@@ -479,7 +481,18 @@ class Retriever:
             latest=latest,
             by_task=by_task,
             choices=observed_choices(choices, query, found.sets, summed.keys, now),
+            frontier=frontier,
         )
+
+    def _frontier(self, query: EvidenceQuery, found: _Gathered, keys: Sequence[int]) -> Floats | None:
+        """Return how near the frontier is by each action at the state itself, if it was visited, and nothing paid."""
+        if not query.frontier:
+            return None
+        here, near = next(iter(found.sets.items()), (0, 0.0))
+        if near < 1.0:
+            return None
+        graph = self._graphs.frontier(query.current_task, self._overlay)
+        return None if graph is None else graph.q([here] * len(keys), list(keys))
 
     def _gather(
         self, query: EvidenceQuery, view_id: int, features: frozenset[str], task_filter: TaskFilter, now: int
