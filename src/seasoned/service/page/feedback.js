@@ -14,6 +14,8 @@ const now = {
   given: [], // what this tab sent, the last one last: { id, question }
   open: 0,
   busy: false,
+  named: false, // whether the token names its author
+  mayAnswer: true,
 };
 
 // ---------------------------------------------------------------------------------------------------- what is shown
@@ -106,7 +108,7 @@ async function busily(work) {
   try {
     await work();
   } catch (problem) {
-    if (problem.status === 401) enter("This token is not right.");
+    if (problem.status === 401) enter({ problem: "This token is not right.", asksToken: true });
     else tell(problem.message, true);
   } finally {
     now.busy = false;
@@ -128,6 +130,9 @@ const send = (body, said) => busily(async () => {
   drawLearned($("bars"), learned, shown, said);
   show("learned");
 });
+
+// What needs the scope feedback: with a token that may only read, the page says so at the question.
+const answering = (work) => { if (now.mayAnswer) work(); };
 
 function pick(place) {
   if (place >= now.order.length || written()) return;
@@ -185,8 +190,15 @@ function stopWriting() {
   $("candidates").classList.remove("editing", "resting");
   $("prompt").textContent = asked();
   for (const id of ["writing", "sending"]) $(id).hidden = true;
-  for (const id of ["comment-line", "actions"]) $(id).hidden = false;
+  $("actions").hidden = false;
+  showMayAnswer();
   $("message").hidden = true;
+}
+
+function showMayAnswer() {
+  $("main").classList.toggle("reading", !now.mayAnswer);
+  $("read-only").hidden = now.mayAnswer;
+  for (const it of [$("comment-line"), ...document.querySelectorAll('[data-key="e"], [data-key="o"]')]) it.hidden = !now.mayAnswer;
 }
 
 function sendWritten() {
@@ -208,13 +220,13 @@ function act(key) {
   if (written() && "eosu".includes(key)) return; // each would throw the text away: that is for Esc
   if (key === "?") $("help").showModal();
   else if (key === "u" && now.screen !== "start") undo();
-  else if (question && key === "e") write("which");
-  else if (question && key === "o") write("own");
+  else if (question && key === "e") answering(() => write("which"));
+  else if (question && key === "o") answering(() => write("own"));
   else if (question && key === "s") skip();
-  else if (question && key === "c") $("comment").focus();
+  else if (question && key === "c") answering(() => $("comment").focus());
   else if (now.screen === "learned" && (key === "n" || key === "Enter")) busily(showNext);
   else if (now.screen === "done" && (key === "r" || key === "Enter")) busily(look);
-  else if (question && /^[1-9]$/.test(key)) pick(Number(key) - 1);
+  else if (question && /^[1-9]$/.test(key)) answering(() => pick(Number(key) - 1));
 }
 
 document.addEventListener("keydown", (event) => {
@@ -239,7 +251,7 @@ document.addEventListener("keydown", (event) => {
 document.addEventListener("click", (event) => {
   const button = event.target.closest("button");
   if (button?.dataset.key) act(button.dataset.key);
-  else if (button?.dataset.place && !now.busy) pick(Number(button.dataset.place));
+  else if (button?.dataset.place && !now.busy) answering(() => pick(Number(button.dataset.place)));
 });
 $("writing").addEventListener("submit", (event) => { event.preventDefault(); sendWritten(); });
 $("cancel").addEventListener("click", stopWriting);
@@ -249,23 +261,28 @@ $("who").addEventListener("click", () => enter());
 
 // ---------------------------------------------------------------------------------------------------- coming in
 
-function enter(problem = "") {
+// A token may name its author: then no name is asked for. Another token is asked for its own author again.
+function enter({ problem = "", asksToken = false } = {}) {
+  const hasToken = asksToken || api.kept.token !== "";
   $("name").value = api.kept.name;
+  $("name").disabled = now.named;
+  $("name").required = !hasToken || (!now.named && !asksToken);
+  $("name-hint").textContent = now.named ? "as your token says" : asksToken ? "unless your token names you" : "kept with each answer";
   $("token").value = "";
-  $("token-line").hidden = !problem && !api.kept.token;
+  $("token").required = asksToken;
+  $("token-line").hidden = !hasToken;
   $("entry-error").textContent = problem;
   $("entry-error").hidden = !problem;
   if (!$("entry").open) $("entry").showModal();
-  (api.kept.name && !$("token-line").hidden ? $("token") : $("name")).focus();
+  (asksToken || now.named ? $("token") : $("name")).focus();
 }
 
 $("entry").addEventListener("cancel", (event) => { if (now.screen === "start") event.preventDefault(); });
 $("entry-form").addEventListener("submit", (event) => {
   event.preventDefault();
-  const name = $("name").value.trim();
-  if (!name) return;
-  api.kept.name = name;
-  if ($("token").value.trim()) api.kept.token = $("token").value.trim();
+  const token = $("token").value.trim();
+  if (token) api.kept.token = token;
+  api.kept.name = now.named && token ? "" : $("name").value.trim();
   start();
 });
 
@@ -282,8 +299,10 @@ async function start() {
       $("namespace").value = api.place.namespace;
       $("namespace").hidden = false;
     }
-    const { author } = await api.holder();
-    if (author !== null) api.kept.name = author; // a token with an author answers in that name alone
+    const { author, scopes } = await api.holder();
+    now.named = author !== null;
+    now.mayAnswer = scopes.includes("feedback");
+    if (now.named) api.kept.name = author; // a token with an author answers in that name alone
     if (!api.kept.name) {
       enter();
       return;
@@ -291,7 +310,7 @@ async function start() {
     await look();
     $("entry").close();
   } catch (problem) {
-    if (problem.status === 401) enter(api.kept.token ? "This token is not right." : "This service asks for its token.");
+    if (problem.status === 401) enter({ problem: api.kept.token ? "This token is not right." : "", asksToken: true });
     else tell(problem.message, true);
   }
 }
