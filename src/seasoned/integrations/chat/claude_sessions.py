@@ -136,19 +136,18 @@ def _joined(events: list[dict[str, Any]]) -> Iterator[dict[str, Any]]:
 
     The results of parallel calls may come between the events of one answer: they follow it.
     """
-    position: dict[str, int] = {}
+    blocks: dict[str, list[Any]] = {}
     joined: list[dict[str, Any]] = []
     for event in events:
         message = event["message"] if isinstance(event["message"], dict) else {}
         identity = message.get("id") if event["type"] == "assistant" else None
         content = message.get("content")
         if isinstance(identity, str) and isinstance(content, list):
-            if identity in position:
-                earlier = joined[position[identity]]
-                both = [*earlier["message"]["content"], *(block for block in content)]
-                joined[position[identity]] = {**earlier, "message": {**earlier["message"], "content": both}}
+            if identity in blocks:
+                blocks[identity].extend(content)
                 continue
-            position[identity] = len(joined)
+            blocks[identity] = list(content)
+            event = {**event, "message": {**message, "content": blocks[identity]}}  # noqa: PLW2901
         joined.append(event)
     yield from joined
 

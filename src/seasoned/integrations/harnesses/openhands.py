@@ -83,18 +83,21 @@ class _EventsReader:
 
 def _joined(items: Iterator[InputMessage | AgentTurn]) -> Iterator[InputMessage | AgentTurn]:
     """Yield the items; calls without an input between them are one turn."""
-    turn: AgentTurn | None = None
+    turns: list[AgentTurn] = []
     for item in items:
         if isinstance(item, AgentTurn):
-            text = item.text if turn is None else "\n".join(t for t in (turn.text, item.text) if t)
-            turn = AgentTurn((*(turn.actions if turn else ()), *item.actions), text=text)
+            turns.append(item)
             continue
-        if turn is not None:
-            yield turn
-            turn = None
+        yield from _one_turn(turns)
+        turns = []
         yield item
-    if turn is not None:
-        yield turn
+    yield from _one_turn(turns)
+
+
+def _one_turn(turns: list[AgentTurn]) -> Iterator[AgentTurn]:
+    if turns:
+        actions = tuple(action for turn in turns for action in turn.actions)
+        yield AgentTurn(actions, text="\n".join(turn.text for turn in turns if turn.text))
 
 
 def _outcome(source: dict[str, Any]) -> float | None:

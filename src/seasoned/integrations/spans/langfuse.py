@@ -86,9 +86,7 @@ class _ExportReader:
         if not any("gen_ai.output.messages" in span["attributes"] for span in spans):
             whole = {**trace, "type": "GENERATION", "id": _ROOT, "startTime": trace.get("timestamp", 0)}
             spans.append(_telemetry(whole))
-        for score in scores:
-            if isinstance(score, dict):
-                _add_score(score, spans)
+        spans += _scored(scores, {str(span["span"]): span for span in spans}, spans[0])
         subject = optional_text("userId", trace.get("userId"))
         return conversation_episode(f"langfuse:{key}", spans, line, self._rules, source=trace, subject=subject)
 
@@ -147,26 +145,26 @@ def _messages(value: object, role: str) -> list[dict[str, Any]]:
     return [{"role": role, "content": value if isinstance(value, str) else canonical_json(value)}]
 
 
-def _add_score(score: dict[str, Any], spans: list[Telemetry]) -> None:
-    """Add a numeric score as the evaluation of its observation, else of the whole trace."""
-    value = score.get("value")
-    if isinstance(value, bool):
-        value = float(value)
-    if not isinstance(value, int | float) or score.get("dataType") == "CATEGORICAL":
-        return
-    observation = score.get("observationId")
-    span = next((span for span in spans if span["span"] == observation), None)
-    if span is None:
-        span = {**spans[-1], "span": None, "parent": None, "log": True, "attributes": {}, "events": []}
-        spans.insert(0, span)
-    span["events"].append(
-        {
-            "name": "gen_ai.evaluation.result",
-            "time_s": unix_time("timestamp", score.get("timestamp")),
-            "attributes": {"gen_ai.evaluation.name": score.get("name"), "gen_ai.evaluation.score.value": value},
-            "body": None,
-        }
-    )
+def _scored(scores: list[Any], spans: dict[str, Telemetry], first: Telemetry) -> list[Telemetry]:
+    """Add each numeric score as an evaluation of its observation; return the evaluations of the whole trace."""
+    of_trace: list[Telemetry] = []
+    for score in (one for one in scores if isinstance(one, dict)):
+        value = float(score["value"]) if isinstance(score.get("value"), bool) else score.get("value")
+        if not isinstance(value, int | float) or score.get("dataType") == "CATEGORICAL":
+            continue
+        span = spans.get(str(score.get("observationId")))
+        if span is None:
+            span = {**first, "span": None, "parent": None, "log": True, "attributes": {}, "events": []}
+            of_trace.append(span)
+        span["events"].append(
+            {
+                "name": "gen_ai.evaluation.result",
+                "time_s": unix_time("timestamp", score.get("timestamp")),
+                "attributes": {"gen_ai.evaluation.name": score.get("name"), "gen_ai.evaluation.score.value": value},
+                "body": None,
+            }
+        )
+    return of_trace
 
 
 LANGFUSE = Format("Langfuse exports", _recognises, _ExportReader)
