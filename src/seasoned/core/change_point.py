@@ -3,9 +3,12 @@
 from __future__ import annotations
 
 import dataclasses
+from collections.abc import Iterator
 from dataclasses import dataclass
+from typing import NamedTuple
 
 import numpy as np
+import numpy.typing as npt
 
 from seasoned.checks import check_number
 from seasoned.core.arrays import Floats, Ints
@@ -17,6 +20,7 @@ _FEWEST_SINCE = 3  # as few steps may be outliers
 _FARTHEST = 2.0  # units from the mean; a return beyond counts as if it were there
 _NOISE, _NOISE_DEGREES = 0.5, 4.0  # prior: half of the variance of returns is noise
 _ROUNDING = 1e-12
+_MOST_AT_ONCE = 1 << 16  # steps times actions times states
 _MOST_CHANGE = 0.5  # prior probability of a change at any of the latest steps
 
 
@@ -76,62 +80,123 @@ def faded(cells: Cells, latest: LatestReturns, *, rate: float, mean: float, unit
     check_number("unit", unit, above=0, next_step="It is the spread of the returns.")
     sums = np.array([cells.weights, cells.totals, cells.squares])
     if rate > 0.0:
-        for state in np.flatnonzero(np.bincount(latest.states) >= _FEWEST_SINCE).tolist():
-            at = latest.states == state
-            here = np.flatnonzero(cells.states == state)
-            here = here[np.argsort(cells.actions[here])]
-            columns = np.searchsorted(cells.actions[here], latest.actions[at])
-            sums[:, here] = _faded_state(sums[:, here], columns, latest.returns[at], rate, mean, unit)
+        for steps in _groups(cells, latest):
+            sums[:, steps.cells[steps.is_cell]] = _faded(steps, sums, rate, mean, unit)[:, steps.is_cell]
     return dataclasses.replace(cells, weights=sums[0], totals=sums[1], squares=sums[2])
 
 
-def _faded_state(sums: Floats, columns: Ints, returns: Floats, rate: float, mean: float, unit: float) -> Floats:
-    """Return the sums (weight, total, squares; shape (3, A)) of a state, given its T latest steps."""
-    n_steps, n_actions = len(returns), sums.shape[1]
-    taken = np.zeros((n_steps, n_actions))
-    taken[np.arange(n_steps), columns] = 1.0
-    listed = np.array([taken.T @ returns**power for power in (0, 1, 2)])
+class _Steps(NamedTuple):
+    """The latest steps of S states in rows of the same length T, at A actions at most; the ends of rows are empty.
+
+    Attributes:
+        cells: shape (S, A), the place of each action's sums.
+        is_cell: shape (S, A).
+        taken: shape (S, T, A), 1 for the action of a step.
+        returns: shape (S, T), 0 where there is no step.
+        n_steps: shape (S,).
+    """
+
+    cells: Ints
+    is_cell: npt.NDArray[np.bool_]
+    taken: Floats
+    returns: Floats
+    n_steps: Ints
+
+
+def _groups(cells: Cells, latest: LatestReturns) -> Iterator[_Steps]:
+    """Yield the states with enough steps, those of about as many steps together."""
+    n_steps = np.bincount(latest.states)
+    states = np.flatnonzero(n_steps >= _FEWEST_SINCE)
+    n_cells = np.bincount(cells.states, minlength=len(n_steps))[states]
+    n_steps = n_steps[states]
+    order = np.argsort(n_steps, kind="stable")
+    first = 0
+    for last in range(1, len(order) + 1):
+        group = order[first : last + 1]
+        if last == len(order) or len(group) * n_steps[group].max() * n_cells[group].max() > _MOST_AT_ONCE:
+            yield _steps_of(states[order[first:last]], cells, latest)
+            first = last
+
+
+def _steps_of(states: Ints, cells: Cells, latest: LatestReturns) -> _Steps:
+    rank = np.full(1 + int(max(states.max(), cells.states.max(), latest.states.max())), -1)
+    rank[states] = np.arange(len(states))
+    here = np.flatnonzero(rank[cells.states] >= 0)
+    here = here[np.lexsort((cells.actions[here], rank[cells.states[here]]))]
+    of_cell, column = _places(rank[cells.states[here]])
+    at = np.flatnonzero(rank[latest.states] >= 0)
+    at = at[np.argsort(rank[latest.states[at]], kind="stable")]
+    of_step, time = _places(rank[latest.states[at]])
+    width = 1 + int(max(cells.actions[here].max(), latest.actions[at].max()))
+    keys = of_cell * width + cells.actions[here]
+    columns = column[np.searchsorted(keys, of_step * width + latest.actions[at])]
+    places = np.zeros((len(states), 1 + int(column.max())), dtype=np.int64)
+    is_cell = np.zeros(places.shape, dtype=bool)
+    places[of_cell, column], is_cell[of_cell, column] = here, True
+    returns = np.zeros((len(states), 1 + int(time.max())))
+    taken = np.zeros((*returns.shape, places.shape[1]))
+    returns[of_step, time], taken[of_step, time, columns] = latest.returns[at], 1.0
+    return _Steps(places, is_cell, taken, returns, np.bincount(of_step))
+
+
+def _places(groups: Ints) -> tuple[Ints, Ints]:
+    """Return ascending groups, and the place of each entry in its group."""
+    return groups, np.arange(len(groups)) - np.searchsorted(groups, groups)
+
+
+def _faded(steps: _Steps, all_sums: Floats, rate: float, mean: float, unit: float) -> Floats:
+    """Return the sums (weight, total, squares; shape (3, S, A)) of states, given their latest steps."""
+    taken, returns, n_steps = steps.taken, steps.returns, steps.n_steps[:, None]
+    sums = np.where(steps.is_cell, all_sums[:, steps.cells], 0.0)
+    listed = np.array([np.einsum("sta,st->sa", taken, returns**power) for power in (0, 1, 2)])
     older = np.maximum(sums[0] - listed[0], 0.0)
-    if n_steps + older.sum() <= _FEWEST_SINCE:
-        return sums
     # Sums from which rounding has taken the older returns say nothing of them.
-    lost = _ROUNDING * (taken.T @ np.abs(returns)) > unit
-    rest = np.where(lost, np.outer([1.0, mean, mean**2], older), sums - listed)
+    lost = _ROUNDING * np.einsum("sta,st->sa", taken, np.abs(returns)) > unit
+    expected = np.array([1.0, mean, mean**2])[:, None, None] * older
+    rest = np.where(lost, expected, sums - listed)
     rest[0], rest[2] = older, np.maximum(rest[2], 0.0)
 
-    distances = np.clip((returns - mean) / unit, -_FARTHEST, _FARTHEST)
-    old_means = np.divide(rest[1], older, out=np.full(n_actions, mean), where=older > 0.0)
+    distances = taken * np.clip((returns - mean) / unit, -_FARTHEST, _FARTHEST)[:, :, None]
+    old_means = np.divide(rest[1], older, out=np.full(older.shape, mean), where=older > 0.0)
     first = older * np.clip((old_means - mean) / unit, -_FARTHEST, _FARTHEST)
-    eta = _noise(columns, distances, n_actions)
-    n_before = older + np.vstack([np.zeros(n_actions), np.cumsum(taken, axis=0)])  # before each place, shape (T + 1, A)
-    s_before = first + np.vstack([np.zeros(n_actions), np.cumsum(taken * distances[:, None], axis=0)])
-    whole = _evidence(n_before[-1], s_before[-1], eta)
-    change = (
-        _evidence(n_before, s_before, eta) + _evidence(n_before[-1] - n_before, s_before[-1] - s_before, eta) - whole
-    )
+    eta = _noise(taken, distances)[:, None]
+    n_before, s_before = _before(older, taken), _before(first, distances)  # each place, shape (S, T + 1, A)
+    n_after, s_after = n_before[:, -1:] - n_before, s_before[:, -1:] - s_before
+    whole = _evidence(n_before[:, -1:], s_before[:, -1:], eta)
+    change = (_evidence(n_before, s_before, eta) + _evidence(n_after, s_after, eta) - whole).sum(axis=2)[:, :-1]
     n_places = n_steps - _FEWEST_SINCE + 1  # a change may come before each of the first so many steps
-    prior = min(rate, _MOST_CHANGE / n_places)
-    logs = np.append(np.log1p(-prior * n_places), np.log(prior) + change.sum(axis=1)[:n_places])
-    logs[1:][n_before.sum(axis=1)[:n_places] == 0.0] = -np.inf  # before the first step of all nothing can change
-    odds = np.exp(logs - logs.max())
-    probabilities = odds / odds.sum()
-    unchanged = probabilities[0]
-    counted = np.full(n_steps, 1.0)
-    counted[:n_places] = np.cumsum(probabilities)[1:]
-    recent = np.array([taken.T @ (counted * returns**power) for power in (0, 1, 2)])
-    sums_now: Floats = unchanged * rest + recent
+    prior = np.minimum(rate, _MOST_CHANGE / n_places)
+    is_place = np.arange(taken.shape[1]) < n_places
+    possible = is_place & (n_before.sum(axis=2)[:, :-1] > 0.0)  # before the first step of all nothing can change
+    logs = np.hstack([np.log1p(-prior * n_places), np.where(possible, np.log(prior) + change, -np.inf)])
+    odds = np.exp(logs - logs.max(axis=1, keepdims=True))
+    probabilities = odds / odds.sum(axis=1, keepdims=True)
+    unchanged = probabilities[:, :1]
+    counted = np.where(is_place, np.cumsum(probabilities, axis=1)[:, 1:], 1.0)
+    recent = np.array([np.einsum("sta,st->sa", taken, counted * returns**power) for power in (0, 1, 2)])
+    enough = n_steps + older.sum(axis=1, keepdims=True) > _FEWEST_SINCE
+    sums_now: Floats = np.where(enough, unchanged * rest + recent, sums)
     return sums_now
 
 
-def _noise(columns: Ints, distances: Floats, n_actions: int) -> Floats:
-    """Return the noise of each action's returns, in units squared."""
-    order = np.argsort(columns, kind="stable")
-    same = columns[order][1:] == columns[order][:-1]
-    steps = np.diff(distances[order])[same] ** 2 / 2.0
-    of = columns[order][1:][same]
-    total, degrees = np.bincount(of, steps, n_actions), np.bincount(of, minlength=n_actions)
+def _before(older: Floats, of_step: Floats) -> Floats:
+    """Return the sums before each step and after the last, shape (S, T + 1, A)."""
+    begun = np.zeros((len(of_step), 1, of_step.shape[2]))
+    before: Floats = older[:, None] + np.concatenate([begun, np.cumsum(of_step, axis=1)], axis=1)
+    return before
+
+
+def _noise(taken: Floats, distances: Floats) -> Floats:
+    """Return the noise of each action's returns, shape (S, A), in units squared."""
+    state, time, action = np.nonzero(taken)
+    order = np.lexsort((time, action, state))
+    of = (state * taken.shape[2] + action)[order]
+    same = of[1:] == of[:-1]
+    squares = np.diff(distances[state, time, action][order])[same] ** 2 / 2.0
+    n = len(taken) * taken.shape[2]
+    total, degrees = np.bincount(of[1:][same], squares, n), np.bincount(of[1:][same], minlength=n)
     noise: Floats = (_NOISE_DEGREES * _NOISE + total) / (_NOISE_DEGREES + degrees)
-    return noise
+    return noise.reshape(len(taken), -1)
 
 
 def _evidence(n: Floats, total: Floats, eta: Floats) -> Floats:
