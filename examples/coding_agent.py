@@ -23,6 +23,7 @@ from seasoned.core import log_softmax, mean_interval
 from seasoned.envs import Shell
 from seasoned.llms import LabelReader, ScriptedLLM
 from seasoned.protocols import CompletionRequest
+from seasoned.protocols.template_marks import unescape_marks
 from seasoned.states import ALL_MASKS, TokenEncoder
 from seasoned.sync import Sync
 from seasoned.types import Outcome, Review
@@ -77,7 +78,7 @@ print(sum(map(passes, {tests!r})))
 def habitual_model(request: CompletionRequest) -> dict[str, float]:
     """Return a logprob for each letter of the menu; the first patches get the highest."""
     menu = re.findall(r"^([A-Z])\) (.+)$", request.messages[-1].content, re.MULTILINE)
-    logprobs = log_softmax([HABITS[IDEAS[patch]] for _, patch in menu])
+    logprobs = log_softmax([HABITS[IDEAS[unescape_marks(patch)]] for _, patch in menu])
     return {letter: float(logprob) for (letter, _), logprob in zip(menu, logprobs, strict=True)}
 
 

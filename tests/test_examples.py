@@ -223,6 +223,7 @@ def test_example_is_short_and_imports_public_modules_only(script: str) -> None:
     assert set(imported) <= {
         "seasoned",
         "seasoned.policies.advice",
+        "seasoned.protocols.template_marks",
         *(
             f"seasoned.{part}"
             for part in (
