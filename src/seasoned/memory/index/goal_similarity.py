@@ -14,7 +14,7 @@ from seasoned.memory.index.kernel import Match
 from seasoned.memory.index.rarity import RarityIndex
 from seasoned.memory.index.rarity_weights import blocks_of, counted_sets
 from seasoned.memory.index.term_keys import TermKeys
-from seasoned.memory.values.ranking import rank_key
+from seasoned.memory.values.ranking import best_first
 from seasoned.states.transcript.goals import goal_terms, is_goal
 
 __all__ = ["GOAL_SHARE", "GoalIndex", "without_goals"]
@@ -53,8 +53,9 @@ class GoalIndex:
     1 if neither has a goal, and 0 if one has. It is a product of positive semi-definite kernels, and so one itself
     (Schur). States without goals have the similarities c, to the last digit.
 
-    Because g is at most 1, the k best by c contain the k best by s as soon as the k-th s is above the last c; until
-    then more are searched. So the results equal a brute-force scan.
+    Because g is at most 1, no set with a c below the k-th best s is among the k best. The 4 k best by c give such an s;
+    all sets that reach it by c are compared, if that is not clear from the first ones. So the results equal a
+    brute-force scan.
 
     Args:
         states: the index of the other features; it gives goals no terms (`without_goals`).
@@ -117,16 +118,24 @@ class GoalIndex:
             return self.states.search(layers, features, k=k, threshold=threshold)
         others = [feature for feature in features if not is_goal(feature)]
         goal = min(goals) if goals else None
-        wanted = k
-        while True:
-            found = self.states.search(layers, others, k=wanted, threshold=threshold)
-            factors = self._factors(goal, self._goals_at(layers, [id_ for _, _, id_ in found]))
-            near = (np.array([match[0] for match in found]) * factors).round(_DIGITS).tolist()
-            scored = [(one, visit, id_) for one, (_, visit, id_) in zip(near, found, strict=True) if one >= threshold]
-            scored.sort(key=lambda match: (*rank_key(*match[:2]), -match[2]))
-            if len(found) < wanted or (len(scored) >= k and scored[k - 1][0] > found[-1][0]):
-                return scored[:k]
-            wanted *= _MORE
+        found = self.states.search(layers, others, k=_MORE * k, threshold=threshold)
+        scored = self._scored(layers, goal, found, threshold)
+        if len(found) == _MORE * k and (len(scored) < k or scored[k - 1][0] <= found[-1][0]):
+            least = scored[k - 1][0] if len(scored) >= k else threshold  # no set below it is among the k best
+            n_sets = sum(map(len, layers))
+            found = self.states.search(layers, others, k=n_sets, threshold=least)
+            scored = self._scored(layers, goal, found, threshold)
+        return scored[:k]
+
+    def _scored(
+        self, layers: Sequence[JaccardIndex], goal: str | None, found: Sequence[Match], threshold: float
+    ) -> list[Match]:
+        """Return the matches that reach the threshold with their goals, best first."""
+        near, visits, ids = map(np.array, zip(*found, strict=True)) if found else (np.empty(0),) * 3
+        near = (near * self._factors(goal, self._goals_at(layers, ids))).round(_DIGITS)
+        order = best_first(near, visits, ids)
+        order = order[near[order] >= threshold]
+        return list(zip(near[order].tolist(), visits[order].tolist(), ids[order].tolist(), strict=True))
 
     def similarities(self, layers: Sequence[JaccardIndex], ids: Sequence[int]) -> Floats:
         """Return the similarities between S sets, shape (S, S), positive semi-definite up to rounding.
@@ -149,7 +158,7 @@ class GoalIndex:
 
     # ------------------------------------------------------------------------------------------ goals
 
-    def _goals_at(self, layers: Sequence[JaccardIndex], ids: Sequence[int]) -> Ints:
+    def _goals_at(self, layers: Sequence[JaccardIndex], ids: Sequence[int] | Ints) -> Ints:
         """Return the goal of each of these sets, as the number of its feature; -1 for none."""
         goals = np.full(len(ids), _NO_GOAL)
         if self._sorted is None:
