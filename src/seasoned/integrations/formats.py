@@ -97,12 +97,16 @@ def recognised_format(value: object) -> str | None:
         >>> recognised_format({"traj": [], "task_id": 3, "reward": 1.0}), recognised_format({"a": 1})
         ('tau-bench', None)
     """
-    known = [(name, _format(name)) for name in FORMATS.names()]
-    for general in (False, True):
-        for name, format_ in known:
-            if format_.general is general and format_.recognises(value):
-                return name
-    return None
+    return _recognised(value, _by_precedence())
+
+
+def _recognised(value: object, formats: dict[str, Format]) -> str | None:
+    return next((name for name, format_ in formats.items() if format_.recognises(value)), None)
+
+
+def _by_precedence() -> dict[str, Format]:
+    """Return the formats by name, the general ones last."""
+    return dict(sorted(((name, _format(name)) for name in FORMATS.names()), key=lambda each: each[1].general))
 
 
 def format_titles() -> dict[str, str]:
@@ -126,11 +130,12 @@ def _is_one_document(items: list[object]) -> bool:
 
 def _read(values: Iterable[Document | Refusal], forced: str | None, rules: FieldRules) -> Iterator[ReadResult]:
     readers: dict[str, TraceReader] = {}
+    formats = _by_precedence()
     for value in values:
         if isinstance(value, Refusal):
             yield value
             continue
-        name = forced or recognised_format(value.value)
+        name = forced or _recognised(value.value, formats)
         if name is None:
             yield Refusal(value.line, f"no known format: {_described(value.value)}")
             continue

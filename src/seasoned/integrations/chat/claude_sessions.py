@@ -6,7 +6,6 @@ from collections import Counter
 from collections.abc import Iterator
 from typing import Any
 
-from seasoned.canonical_json import canonical_json
 from seasoned.integrations.chat.messages import MessageReader
 from seasoned.integrations.conversation import InputMessage
 from seasoned.integrations.field_rules import FieldRules
@@ -48,7 +47,7 @@ def _take(value: Any) -> tuple[str, Any, int] | None:
     session = text_key("sessionId", event.get("sessionId")) or ""
     if event.get("isSidechain") is True:
         session = f"{session}/{text_key('agentId', event.get('agentId')) or 'sidechain'}"
-    return session, kept, len(canonical_json(kept))
+    return session, kept, len(repr(kept))
 
 
 def _build(key: str, events: list[tuple[int, Any]], rules: FieldRules) -> Iterator[ReadEpisode]:

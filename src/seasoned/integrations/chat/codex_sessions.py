@@ -6,7 +6,6 @@ from collections import Counter
 from collections.abc import Iterator
 from typing import Any
 
-from seasoned.canonical_json import canonical_json
 from seasoned.errors import InputError
 from seasoned.integrations.chat.response_items import ItemReader, is_item
 from seasoned.integrations.conversation import InputMessage, content_id
@@ -59,7 +58,7 @@ class _Taking:
             if event.get("type") in ("response_item", "session_meta")
             else {key: payload.get(key) for key in ("type", "model", "reason")}
         )
-        return self._session, (event.get("type"), event.get("timestamp"), kept), len(canonical_json(kept))
+        return self._session, (event.get("type"), event.get("timestamp"), kept), len(repr(kept))
 
 
 def _build(key: str, events: list[tuple[int, Any]], rules: FieldRules) -> Iterator[ReadEpisode]:
