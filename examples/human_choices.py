@@ -81,8 +81,7 @@ def duty(seed: int, n_tickets: int, *, arm: str) -> tuple[list[bool], Decision]:
                 shown = answers(decision, rng)
                 picked = rng.integers(SHOWN) if slips else (shown.index(queue) if queue in shown else None)
                 if picked is not None:  # else the right queue is not shown, and the person gives no feedback
-                    # No author: people take turns, and each of their choices counts.
-                    memory.feedback(episode_id, Choice(shown, int(picked)), id=f"on-{episode_id}")
+                    memory.feedback(episode_id, Choice(shown, int(picked)), author="on duty", id=f"on-{episode_id}")
             elif arm == "thumbs":
                 up = bool(rng.random() < 0.5) if slips else right[-1]
                 memory.feedback(episode_id, Thumbs(up), author="on duty")

@@ -26,7 +26,7 @@ _OFF = "none"
 @click.option("--max-weight", metavar="W", help="The largest weight of feedback; none: no limit.")
 @click.option("--source-weight", multiple=True, metavar="SOURCE=W", help="The same for one source; repeatable.")
 @click.option("--max-step-feedback", metavar="R", help="The largest sum of a step's feedback, + or -; none: no limit.")
-@click.option("--author-choices", metavar="N", help="The choices of an author that count at a state; none: no limit.")
+@click.option("--author-choices", metavar="N", help="Choices of an author that count among others; none: no limit.")
 def limits(
     path: str,
     max_weight: str | None,
@@ -37,7 +37,7 @@ def limits(
 ) -> None:
     """Show or set the limits of feedback.
 
-    New feedback that exceeds one is refused, in every process; of an author's choices at one state the latest N count.
+    New feedback that exceeds one is refused, in every process; of an author's choices among others the latest N count.
     Without options, shows the limits. Stored feedback stays.
     """
     changes: dict[str, Any] = {}
