@@ -5,6 +5,7 @@ from __future__ import annotations
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from seasoned.memory.index.feature_terms import FeatureTerms
 from seasoned.memory.index.term_keys import keys_by, subword_keys, text_keys
 from seasoned.states.subwords import subword_terms
 
@@ -33,3 +34,15 @@ def test_many_features_have_the_keys_of_their_terms(some):
 def test_different_texts_have_different_keys():
     texts = [f"{a}{b}" for a in ("", "0", "a", "  ", "ab" * 200) for b in range(20_000)]
     assert len(set(text_keys(texts).tolist())) == len(set(texts))
+
+
+def test_numbers_of_terms_do_not_depend_on_how_many_features_come_at_once():
+    """Else sums over terms would differ in their last digit between a resumed run and an uninterrupted one."""
+    texts = ["refund", "refunds", "order-12", "order", "a refund for order"]
+    at_once, one_by_one = FeatureTerms(), FeatureTerms()
+    at_once.add({text: number for number, text in enumerate(texts)})
+    at_once.update()
+    for number, text in enumerate(texts):
+        one_by_one.add({text: number})
+        one_by_one.update()
+    assert at_once.terms.tolist() == one_by_one.terms.tolist()

@@ -255,7 +255,8 @@ class _TermNumbers:
         if len(found) > _FEWEST_TO_MERGE:
             self._merge()  # each of the latest is found more slowly
         numbers, known = self.find(found)
-        new = np.arange(self.n, self.n + int(np.count_nonzero(~known)))
+        # In the order of appearance, so that sums over terms do not depend on how many features were added at once.
+        new = self.n + np.argsort(np.argsort(order[is_head][~known]))
         numbers[~known] = new
         self.n += len(new)
         if len(new) > _FEWEST_TO_MERGE:
