@@ -58,13 +58,19 @@ def env_option(**attributes: Any) -> Callable[..., Any]:
     return click.option("--env", metavar="ENV", help=text, **attributes)
 
 
-def encoder_option(when: str) -> Callable[..., Any]:
+def encoder_option(when: str, default: str = "words") -> Callable[..., Any]:
     """Return the option that names the encoder of a new memory; `when` begins its help."""
+    meanings = {
+        "words": "",
+        "masked": "numbers, ids and times are hidden",
+        "transcript": "conversations, as imports write them",
+    }
+    meanings[default] = ", ".join(filter(None, (meanings[default], "the default")))
+    names = "; ".join(f"{name} ({meaning})" if meaning else name for name, meaning in meanings.items())
     return click.option(
         "--encoder",
         metavar="ENCODER",
-        help=f"{when}: how states are compared. words (the default); masked (numbers, ids and times are hidden); "
-        "transcript (conversations, as imports write them); or an identity, as `seasoned memory namespaces` prints it.",
+        help=f"{when}: how states are compared. {names}; or an identity, as `seasoned memory namespaces` prints it.",
     )
 
 

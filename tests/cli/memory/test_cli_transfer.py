@@ -16,6 +16,7 @@ from click.testing import CliRunner
 from seasoned import Episode, Memory, Selection, Step
 from seasoned.cli.main import cli
 from seasoned.errors import IntegrityError
+from seasoned.states import TranscriptEncoder
 
 CHAT = {
     "id": "chat-1",
@@ -60,6 +61,7 @@ def test_refused_line_is_reported_and_the_rest_is_stored(tmp_path, chats):
     assert (done.exit_code, refusal["line"], refusal["format"]) == (0, 2, "openai")
     assert "line 2: openai: messages = 3" in done.stderr
     with Memory.open(tmp_path / "agent.db") as memory:
+        assert memory.encoder == TranscriptEncoder()
         assert len(memory.episodes()) == 1
 
 

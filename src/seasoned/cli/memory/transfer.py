@@ -30,7 +30,7 @@ from seasoned.memory.stores.registry import is_file
 from seasoned.memory.transfer.jsonl import parse_lines
 from seasoned.sqlite_connection import IN_RAM
 from seasoned.states import encoder_from_identity
-from seasoned.states.encoder_names import named_encoder
+from seasoned.states.encoder_names import ENCODERS, named_encoder
 from seasoned.states.redactor_identity import named_redactor
 
 __all__ = ["export", "import_", "import_harbor"]
@@ -102,7 +102,7 @@ def _record_export(path: str, namespace: str | None, target: str) -> None:
 
 @memory_command(
     "seasoned memory import agent.db ~/.claude/projects --create --dry-run",
-    "seasoned memory import agent.db runs/*.json --create --encoder transcript",
+    "seasoned memory import agent.db runs/*.json --create",
     "seasoned memory import agent.db rows.jsonl --messages run.traj --reward run.reward --task scenario",
     name="import",
 )
@@ -115,7 +115,7 @@ def _record_export(path: str, namespace: str | None, target: str) -> None:
     help="Format of the files. auto recognises each document; jsonl is our own export.",
 )
 @_create_option
-@encoder_option("Of a new namespace")
+@encoder_option("Of a new namespace", "transcript")
 @click.option("--messages", metavar="PATH", help="Path of the list of messages in chats: run.traj.")
 @click.option("--reward", metavar="PATH", help="Path of the reward in a document: run.reward.")
 @click.option("--task", metavar="PATH", help="Path of the task, or /PATTERN/ to find in the first user message.")
@@ -167,8 +167,9 @@ def import_(
             present(found, f"{new} {would} new in namespace {excerpt(found['namespace'])}")
         return
     report = ImportReport(skipped=passed_over)
+    header = {} if encoder is not None else {"encoder": ENCODERS["transcript"].identity}
     importing = TraceImport(
-        files, format, rules, strict, dry_run, lambda: _open_target(path, namespace, {}, create, dry_run, settings)
+        files, format, rules, strict, dry_run, lambda: _open_target(path, namespace, header, create, dry_run, settings)
     )
     importing.show(report, importing.run(report))
 
