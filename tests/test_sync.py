@@ -56,6 +56,10 @@ def use(clock):
     return answers
 
 
+def loop_threads():
+    return {thread for thread in threading.enumerate() if thread.name == "seasoned-sync"}
+
+
 async def use_inside(clock):
     return use(clock), asyncio.get_running_loop()
 
@@ -68,7 +72,7 @@ def test_methods_are_called_on_one_loop_and_the_target_is_closed():
 
 
 def test_sync_gives_equal_results_inside_a_running_loop():
-    clock = Clock()
+    clock, before = Clock(), loop_threads()
     with warnings.catch_warnings():
         warnings.simplefilter("error")
         answers, running = asyncio.run(use_inside(clock))
@@ -77,7 +81,7 @@ def test_sync_gives_equal_results_inside_a_running_loop():
     assert clock.closed
     assert len(clock.loops) == 1
     assert running not in clock.loops
-    assert not [thread for thread in threading.enumerate() if thread.name.startswith("seasoned-sync")]
+    assert loop_threads() <= before
 
 
 def test_sync_uses_the_same_loop_inside_and_outside_a_running_loop():
@@ -95,11 +99,11 @@ def test_sync_uses_the_same_loop_inside_and_outside_a_running_loop():
 
 
 def test_two_wrappers_share_the_loop_of_one_resource():
-    clock = Clock()
+    clock, before = Clock(), loop_threads()
     with Sync(clock) as one, Sync(clock) as other:
         assert [one.tick(), other.tick(), one.tick()] == ["tock"] * 3
         assert len(clock.loops) == 1
-    assert not [thread for thread in threading.enumerate() if thread.name.startswith("seasoned-sync")]
+    assert loop_threads() <= before
 
 
 def test_two_threads_share_the_loop_of_one_resource():
@@ -128,6 +132,27 @@ def test_a_wrapper_called_by_its_own_coroutine_is_refused():
 
     with Sync(Snake()) as snake, pytest.raises(InputError, match="wait for itself"):
         snake.bite(snake)
+
+
+def test_a_wrapper_called_around_another_is_refused():
+    class Caller:
+        def __init__(self, wrapper):
+            self.wrapper = wrapper
+
+        async def tick(self):
+            return self.wrapper.tick()
+
+    with Sync(Clock()) as clock, Sync(Caller(clock)) as caller, Sync(Caller(caller)) as outer:
+        clock.tick()
+        with pytest.raises(InputError, match="wait for itself"):
+            outer.tick()
+
+
+def test_many_threads_begin_one_loop():
+    before = loop_threads()
+    with Sync(Clock()) as clock, ThreadPoolExecutor(20) as threads:
+        list(threads.map(lambda _: clock.tick(), range(20)))
+    assert loop_threads() <= before
 
 
 def test_an_exit_inside_a_coroutine_is_raised_and_the_loop_goes_on():

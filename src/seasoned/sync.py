@@ -22,10 +22,10 @@ class Sync:
     Every coroutine method is called and awaited; other attributes are passed through. Close it, or use it as a context
     manager. All open wrappers of a process share one event loop, in a thread of its own, so that several of them can
     use one model: an async connection belongs to one loop. A notebook, whose own loop is running, can use it too; in a
-    coroutine, `await` the object's own methods instead.
+    coroutine, `await` the object's own methods instead. A coroutine that blocks its thread delays the others.
 
     Raises:
-        InputError: a method is called by a coroutine that this wrapper runs.
+        InputError: a method is called by a coroutine on the loop that it would run on.
 
     Example:
         >>> class Clock:
@@ -39,6 +39,7 @@ class Sync:
     def __init__(self, target: object) -> None:
         self._target: Any = target
         self._thread: _LoopThread | None = None
+        self._lock = threading.Lock()
 
     def __getattr__(self, name: str) -> Any:
         value = getattr(self._target, name)
@@ -67,16 +68,18 @@ class Sync:
                 thread.leave()
 
     def _run(self, coroutine: Coroutine[Any, Any, Any]) -> Any:
-        if self._thread is None or self._thread.pid != os.getpid():  # a forked process has no such thread
-            self._thread = _LoopThread.enter()
-        if self._thread is threading.current_thread():
+        with self._lock:
+            if self._thread is None or self._thread.pid != os.getpid():  # a forked process has no such thread
+                self._thread = _LoopThread.enter()
+            thread = self._thread
+        if thread.waits_for_caller():
             coroutine.close()
             raise InputError(
-                "a Sync called from a coroutine that it runs",
+                "a Sync called from a coroutine on its own event loop",
                 "it would wait for itself",
                 "Await the object's own method there.",
             )
-        return self._thread.call(coroutine)
+        return thread.call(coroutine)
 
 
 class _LoopThread(threading.Thread):
@@ -115,6 +118,15 @@ class _LoopThread(threading.Thread):
             type(self)._outermost = thread
         else:
             self._outer._inner = thread
+
+    def waits_for_caller(self) -> bool:
+        """Return whether the calling thread is this one, or one for which a coroutine of this one waits."""
+        caller: threading.Thread | None = threading.current_thread()
+        while isinstance(caller, _LoopThread):
+            if caller is self:
+                return True
+            caller = caller._outer
+        return False
 
     def leave(self) -> None:
         """Let one wrapper go; the last one ends the thread."""

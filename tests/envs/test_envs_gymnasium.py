@@ -330,11 +330,11 @@ def test_error_of_the_environment_keeps_its_message():
 def test_closed_environment_is_refused():
     env = Sync(adapted())
     env.reset()
-    env._runner.run(env._target.aclose())
+    env._run(env._target.aclose())
     for call in (env.reset, lambda: env.step("up")):
         with pytest.raises(EnvError, match="aclose"):
             call()
-    env._runner.close()
+    env.close()
 
 
 @pytest.mark.parametrize(

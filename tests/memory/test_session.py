@@ -7,7 +7,7 @@ import inspect
 import pytest
 
 from seasoned import Episode, Memory, Selection, Step
-from seasoned.memory.session import Session
+from seasoned.memory.namespace import Namespace
 from seasoned.types import FEEDBACK_KINDS, Choice, Correction, Edit, Outcome, OwnAnswer, Review, Score, Thumbs
 
 SECRET = "hunter2"
@@ -107,9 +107,9 @@ def test_without_a_redactor_texts_are_stored_as_they_are(tmp_path):
         assert memory.get("e1") == secret_episode("e1")
 
 
-def test_a_session_has_no_default_redactor():
-    parameter = inspect.signature(Session).parameters["redact"]
-    assert (parameter.kind, parameter.default) == (inspect.Parameter.KEYWORD_ONLY, inspect.Parameter.empty)
+def test_a_namespace_has_no_default_redactor():
+    parameter = inspect.signature(Namespace).parameters["redact"]
+    assert parameter.default is inspect.Parameter.empty
 
 
 def test_parts_redact_without_the_facade(tmp_path):

@@ -218,6 +218,7 @@ SETTINGS = [
     ("max_kl_nats", 0.0, "0.0", "above 0"),
     ("max_kl_nats", INF, "inf", "finite"),
     ("clear_only", 1, "1", "True or False"),
+    ("frontier", 1, "1", "True or False"),
     ("prior_scale", "percent", "'percent'", "'logprobs', 'probabilities'"),
     ("memory_base", "one", "'one'", "'mass', 'zero'"),
     ("memory_return_above", NAN, "nan", "finite"),

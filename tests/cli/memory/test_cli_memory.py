@@ -186,8 +186,8 @@ def test_memory_of_an_unknown_encoder_can_be_read_without_features(tmp_path):
     assert seasoned("memory", "export", path).exit_code == 0
     for command in (["search", path, CART], ["explain", path, CART], ["verify", path]):
         done = seasoned("memory", *command)
-        assert done.exit_code == 2
-        assert "no built-in encoder has this identity" in done.stderr
+        assert done.exit_code == 4
+        assert "which is not built in" in done.stderr
     with Memory.open(path, namespace="l", encoder=Letters()) as memory:
         assert memory.verify().feedback == 1
 

@@ -12,7 +12,7 @@ from seasoned.checks import suggest
 from seasoned.cli.format.output import json_option
 from seasoned.cli.format.value_text import full_id
 from seasoned.cli.params import example, namespace_option
-from seasoned.errors import InputError, NotFoundError, ReadOnlyStoreError, UnknownNameError, excerpt
+from seasoned.errors import EncoderMismatchError, InputError, NotFoundError, ReadOnlyStoreError, excerpt
 from seasoned.memory import Memory
 from seasoned.types import Episode
 
@@ -66,7 +66,7 @@ def memory_command(
 class _UnknownEncoder:
     """Encoder of a class that is not built in: commands that need no features (list, show, export, feedback) work."""
 
-    def __init__(self, identity: str, error: UnknownNameError) -> None:
+    def __init__(self, identity: str, error: EncoderMismatchError) -> None:
         self.identity = identity
         self._error = error
 
@@ -80,8 +80,8 @@ def _open(path: str, namespace: str | None, *, read_only: bool, needs_encoder: b
 
     try:
         return open_memory(path, namespace=namespace, read_only=read_only, **settings)
-    except UnknownNameError as error:
-        if needs_encoder:
+    except EncoderMismatchError as error:
+        if needs_encoder or "encoder" in settings:
             raise
         encoders = Memory.namespaces(path)
         name = next(iter(encoders)) if namespace is None else namespace

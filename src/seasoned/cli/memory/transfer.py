@@ -179,6 +179,7 @@ def _trace_files(sources: tuple[str, ...]) -> tuple[list[TraceFile], Counter[str
     files: list[TraceFile] = []
     passed_over: Counter[str] = Counter()
     for source in sources:
+        check_file_name(source)
         if source == "-" or (Path(source).exists() and not Path(source).is_file() and not Path(source).is_dir()):
             files.append(TraceFile(source, _source(source)))
         else:
