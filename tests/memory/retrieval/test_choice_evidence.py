@@ -132,6 +132,13 @@ def test_choices_without_an_author_count_each(memory):
     assert choices_of(memory.evidence(query())).total() == 3
 
 
+def test_a_choice_without_an_author_limits_nobody(memory):
+    for number in range(3):
+        vote(memory, 1, task=f"t{number}")
+    vote(memory, 0, author=None)
+    assert choices_of(memory.evidence(query())) == observed(*[(OPTIONS, OPTIONS[1])] * 3, (OPTIONS, OPTIONS[0]))
+
+
 def test_the_operator_sets_how_many_choices_of_an_author_count(memory):
     for number in range(4):
         vote(memory, min(number, 1), task=f"t{number}")

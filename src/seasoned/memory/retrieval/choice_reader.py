@@ -133,7 +133,7 @@ class ChoiceReader:
     def at(self, set_ids: Iterable[int], view_id: int, gamma: float, task_filter: TaskFilter) -> ChoicesAtStates:
         """Return the live choices at these distinct states outside of the excluded task, on the latest episodes first.
 
-        Where several people chose at one distinct state, of each named author's choices there only the latest count, as
+        Where several named authors chose at one distinct state, of each one's choices there only the latest count, as
         many as the namespace's limit allows (`FeedbackLimits.max_author_choices`).
 
         Args:
@@ -249,13 +249,14 @@ def _together(events: Iterable[_EventRow], cells: Mapping[int, StepCell]) -> lis
 def _latest_by_author(choices: list[StoredChoice], n_latest: int | None) -> list[StoredChoice]:
     """Return the choices without those of a named author that are followed by `n_latest` at the same distinct state.
 
-    At a state where nobody else chose, there is nobody to outvote, and all choices count.
+    At a state where no other named author chose, there is nobody to outvote, and all choices count.
     """
     if n_latest is None:
         return choices
-    authors: defaultdict[int, set[str | None]] = defaultdict(set)
+    authors: defaultdict[int, set[str]] = defaultdict(set)
     for choice in choices:
-        authors[choice.set_id].add(choice.author)
+        if choice.author is not None:
+            authors[choice.set_id].add(choice.author)
     n_later: Counter[tuple[str, int]] = Counter()
     counted = []
     for choice in sorted(choices, key=lambda choice: (choice.created_at, choice.visits), reverse=True):

@@ -25,9 +25,9 @@ class FeedbackLimits:
         max_source_weights: the same by source (`human`, `judge`, ...), instead of `max_weight`.
         max_step_feedback: the largest absolute sum of `reward * weight` of a step's feedback; None: no limit. Feedback
             that brings the sum nearer to 0 is accepted.
-        max_author_choices: how many choices of one named author decisions count at a distinct state where others chose
-            too, at least 1: the latest unrevoked ones, under whatever task, source and episode. More are stored. None:
-            no limit.
+        max_author_choices: how many choices of one named author decisions count at a distinct state where other named
+            authors chose too, at least 1: the latest unrevoked ones, under whatever task, source and episode. More are
+            stored. None: no limit.
 
     Raises:
         InputError: a limit is negative or not finite, or a source is blank.
