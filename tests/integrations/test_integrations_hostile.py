@@ -61,7 +61,6 @@ HOSTILE = [
     ("deep lists, closed", b"[" * DEEP + b"]" * DEEP, "nested too deeply"),
     ("deep objects", b'{"a":' * DEEP + b"1" + b"}" * DEEP, "nested too deeply"),
     ("a NUL byte", b'{"a": "\0"}', "not JSON: Invalid control character"),
-    ("an escaped NUL", rb'{"a": "\u0000"}', "NUL character"),
     ("no UTF-8", b'{"a": "\xff"}', "not UTF-8: byte 0xff at 7"),
     ("UTF-16", "{}".encode("utf-16"), "not UTF-8"),
     ("an encoded surrogate", b'{"a": "\xed\xa0\x80"}', "not UTF-8"),
@@ -92,16 +91,12 @@ def test_hostile_line_does_not_affect_other_lines(name, data, reason):
 @pytest.mark.parametrize("name", sorted(GOOD))
 @pytest.mark.parametrize(
     "raw",
-    [rb'"\ud800"', rb'"\u0000"', b"[" * DEEP, b"[" * DEEP + b"]" * DEEP, b"1e999", b"NaN", b"7", b'[{"type": []}]'],
-    ids=["surrogate", "NUL", "deep, open", "deep", "inf", "NaN", "number", "odd part"],
+    [b"[" * DEEP, b"[" * DEEP + b"]" * DEEP, b"1e999", b"NaN", b"7", b'[{"type": []}]'],
+    ids=["deep, open", "deep", "inf", "NaN", "number", "odd part"],
 )
 def test_a_hostile_value_is_refused(name, raw):
-    if name == "otel":  # an object whose own text is JSON as well
-        raw = raw if raw[:1] != b'"' else rb'[{"type": "text", "content": ' + raw + b"}]"
-    items = list(read_episodes(name, [with_raw(name, raw)]))
-    # Instructions are no part of an episode where a user speaks: a surrogate there does not matter.
-    assert [type(read) for read in items] in ([Refusal], [ReadEpisode]) if name == "otel" else [Refusal]
-    assert all(isinstance(read, Refusal) for read in items) or raw.startswith(rb'[{"type": "text", "content": "\ud800')
+    [refusal] = read_episodes(name, [with_raw(name, raw)])
+    assert isinstance(refusal, Refusal)
 
 
 def test_hostile_arguments_in_a_text_are_refused():
@@ -220,7 +215,7 @@ def test_values_are_read_in_every_layout(printed, mark):
         lines += json.dumps(value, indent=indent).encode().splitlines()
     if mark and lines:
         lines[0] = b"\xef\xbb\xbf" + lines[0]
-    assert list(documents(lines)) == expected
+    assert [(found.line, found.value) for found in documents(lines)] == expected
 
 
 @PROPERTY

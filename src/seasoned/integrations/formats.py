@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Iterable, Iterator
 from dataclasses import replace
 
@@ -41,6 +42,7 @@ FORMATS = Registry(
 """Foreign formats by name; each is a `readers.Format`."""
 
 _WITH_EVALUATIONS = {AUTO, "otel", "langfuse", "inspect"}
+_REPLACED = "characters replaced by U+FFFD"
 _WITH_MESSAGES = {AUTO, "openai"}
 
 
@@ -131,6 +133,7 @@ def _is_one_document(items: list[object]) -> bool:
 def _read(values: Iterable[Document | Refusal], forced: str | None, rules: FieldRules) -> Iterator[ReadResult]:
     readers: dict[str, TraceReader] = {}
     formats = _by_precedence()
+    replaced: Counter[str] = Counter()  # characters, since the last episode of each format
     for value in values:
         if isinstance(value, Refusal):
             yield value
@@ -141,17 +144,23 @@ def _read(values: Iterable[Document | Refusal], forced: str | None, rules: Field
             continue
         if name not in readers:
             readers[name] = _format(name).reader(rules)
-        yield from _named(readers[name].add(value), name, forced)
+        replaced[name] += value.replaced
+        yield from _named(readers[name].add(value), name, forced, replaced)
     for name, reader in readers.items():
-        yield from _named(reader.close(), name, forced)
+        yield from _named(reader.close(), name, forced, replaced)
 
 
-def _named(results: Iterator[ReadResult], name: str, forced: str | None) -> Iterator[ReadResult]:
+def _named(
+    results: Iterator[ReadResult], name: str, forced: str | None, replaced: Counter[str]
+) -> Iterator[ReadResult]:
     for result in results:
-        if forced is not None and isinstance(result, Refusal):
-            yield result
-        else:
-            yield replace(result, format=name)
+        if isinstance(result, Refusal):
+            yield result if forced is not None else replace(result, format=name)
+            continue
+        skipped = result.skipped
+        if replaced[name]:
+            skipped = {**skipped, _REPLACED: replaced.pop(name)}
+        yield replace(result, format=name, skipped=skipped)
 
 
 def _described(value: object) -> str:

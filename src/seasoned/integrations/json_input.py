@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import re
+from bisect import bisect_left
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import dataclass, field
 from typing import BinaryIO, NamedTuple
@@ -30,9 +31,20 @@ _PART_BYTES = 1024 * 1024
 _MAX_REASON_CHARS = 300
 _ASKED_ITEMS = 50
 _BLANKS = re.compile(r"[ \t\r\n]*+")
+_TOKEN = re.compile(r'"(?:[^"\\]++|\\.)*+"|[\[\]{},"]', re.DOTALL)
+_CLOSERS = {"[": "]", "{": "}"}
+_CUT_OFF = "the list that begins here is cut off"
 _UTF8_MARK = b"\xef\xbb\xbf"
+_NO_UTF8 = re.compile("[\udc80-\udcff]")  # what `surrogateescape` makes of a byte
 # An escaped NUL, where the backslash is not itself escaped.
 _ESCAPED_NUL = re.compile(r"(?<!\\)(?:\\\\)*+\\u0000")
+# Escapes of characters that a memory cannot store: NUL, and half of a surrogate pair. Group 1 has the others.
+_MAY_BE_REPLACED = re.compile(r"\\u(?:0000|[dD][89a-fA-F])")
+_LOW = r"\\u[dD][c-fC-F][0-9a-fA-F]{2}"
+_REPLACED = r"\\u(?:0000|[dD][89a-fA-F][0-9a-fA-F]{2})"
+_ESCAPES = re.compile(
+    rf"((?:[^\\]++|\\u[dD][89abAB][0-9a-fA-F]{{2}}{_LOW}|(?!{_REPLACED})\\.)++)|{_REPLACED}", re.DOTALL
+)
 
 
 class FileLine(NamedTuple):
@@ -85,10 +97,11 @@ ReadResult = ReadEpisode | Refusal
 
 
 class Document(NamedTuple):
-    """One JSON value, and the number of its first line."""
+    """One JSON value, the number of its first line, and how many of its characters were replaced by U+FFFD."""
 
     line: int
     value: object
+    replaced: int = 0
 
 
 def bounded_lines(file: BinaryIO, max_line_bytes: int = MAX_LINE_BYTES) -> Iterator[FileLine | Refusal]:
@@ -148,6 +161,28 @@ def parse_strict_json(data: bytes | str) -> object:
     return _DECODER.decode(check_strict_text(data if isinstance(data, str) else data.decode()))
 
 
+def storable_text(text: str) -> tuple[str, list[int]]:
+    r"""Return a JSON text with U+FFFD in place of each escaped NUL and unpaired surrogate, and the places of these.
+
+    A memory cannot store these characters. The length of the text does not change.
+
+    Example:
+        >>> storable_text(r'["a\u0000", "\ud83d\ude00"]')
+        ('["a\\ufffd", "\\ud83d\\ude00"]', [3])
+    """
+    places: list[int] = []
+    if not _MAY_BE_REPLACED.search(text):
+        return text, places
+
+    def replaced(match: re.Match[str]) -> str:
+        if match[1] is not None:
+            return match[0]
+        places.append(match.start())
+        return "\\ufffd"
+
+    return _ESCAPES.sub(replaced, text), places
+
+
 def _unique(pairs: list[tuple[str, object]]) -> dict[str, object]:
     record = dict(pairs)
     if len(record) < len(pairs):
@@ -199,12 +234,13 @@ def documents(
 
     A value that is incomplete on its first line continues over indented lines, up to a closing bracket at the margin.
     A list at the top level is split into its items, one at a time, unless `keep` is true of it; it is asked with the
-    first item, or with more. Blank lines are counted and skipped. At most `max_document_bytes` of one value are in
-    memory.
+    first item, or with more. Of a list, a bad item is refused, and the others are read. Blank lines are counted and
+    skipped. An escaped NUL or unpaired surrogate, which a memory cannot store, is replaced by U+FFFD, and counted. At
+    most `max_document_bytes` of one value are in memory.
 
     Example:
-        >>> list(documents([b'{"a": 1}', b"", b"[{}, 2]"]))
-        [Document(line=1, value={'a': 1}), Document(line=3, value={}), Document(line=3, value=2)]
+        >>> [(found.line, found.value) for found in documents([b'{"a": 1}', b"", b"[{}, 2]"])]
+        [(1, {'a': 1}), (3, {}), (3, 2)]
     """
     check_whole("max_document_bytes", max_document_bytes, 1)
     return _values(_numbered(lines), max_document_bytes, keep)
@@ -216,14 +252,14 @@ def _values(
     partial: _PartialValue | None = None
     for line in lines:
         if partial is not None and (isinstance(line, Refusal) or not partial.continues_with(line.data)):
-            yield partial.refusal()
+            yield from _read_in_part(partial, keep)
             partial = None
         if isinstance(line, Refusal):
             yield line
         elif partial is not None:
             partial.add(line.data)
             if partial.closed_by(line.data):
-                yield from _split(partial.value(), keep)
+                yield from _read_in_part(partial, keep, whole=True)
                 partial = None
         elif line.data.rstrip() == b"[":
             yield from _whole_if_kept(line.number, _listed(line, lines, limit), keep)
@@ -232,15 +268,30 @@ def _values(
         elif line.data.strip():
             partial = _PartialValue(line, limit)
             if partial.is_complete or not partial.is_open:
-                yield from _split(partial.value(), keep)
+                yield from _read_in_part(partial, keep, whole=True)
                 partial = None
     if partial is not None:
-        yield partial.refusal()
+        yield from _read_in_part(partial, keep)
+
+
+def _read_in_part(
+    partial: _PartialValue, keep: Callable[[list[object]], bool], *, whole: bool = False
+) -> Iterator[Document | Refusal]:
+    """Yield a value, or the items of a list; of a list that is cut off or has bad items, those that can be read."""
+    value = partial.value() if whole else partial.refusal()
+    text = partial.list_text() if isinstance(value, Refusal) else None
+    if text is None:
+        yield from _split(value, keep)
+    else:
+        yield from _whole_if_kept(value.line, _items(text), keep)
 
 
 def _split(value: Document | Refusal, keep: Callable[[list[object]], bool]) -> Iterator[Document | Refusal]:
     if isinstance(value, Document) and isinstance(value.value, list) and not keep(value.value):
-        yield from (Document(value.line, item) for item in value.value)
+        replaced = value.replaced
+        for item in value.value:
+            yield Document(value.line, item, replaced)
+            replaced = 0
     else:
         yield value
 
@@ -260,34 +311,79 @@ def _whole_if_kept(
         yield from items
         return
     whole: list[object] = []
+    replaced = 0
     refused: Refusal | None = None
     for item in (*begin, *items):
         if isinstance(item, Document):
             whole.append(item.value)
+            replaced += item.replaced
         else:
             refused = refused or item
-    yield refused or Document(line, whole)
+    yield refused or Document(line, whole, replaced)
 
 
 def _items(line: FileLine) -> Iterator[Document | Refusal]:
-    """Yield the items of a list on one line, parsed one after another."""
+    """Yield the items of a list in one text, parsed one after another; a bad item is refused, and the next is read."""
     try:
-        text = check_strict_text(line.data.decode())
-        at = _BLANKS.match(text, 1).end()  # type: ignore[union-attr]
-        while text[at : at + 1] != "]":
-            value, end = _DECODER.raw_decode(text, at)
-            yield Document(line.number, value)
-            at = _BLANKS.match(text, end).end()  # type: ignore[union-attr]
-            if text[at : at + 1] == ",":
-                at = _BLANKS.match(text, at + 1).end()  # type: ignore[union-attr]
-                if text[at : at + 1] == "]":
-                    raise json.JSONDecodeError("Expecting value", text, at)
-            elif text[at : at + 1] != "]":
-                raise json.JSONDecodeError("Expecting ',' delimiter", text, at)
-        if text[at + 1 :].strip():
-            raise json.JSONDecodeError("Extra data", text, at + 1)
-    except (ValueError, RecursionError) as error:
-        yield Refusal(line.number, reason(error))
+        text, damaged = line.data.decode(), False
+    except UnicodeDecodeError:
+        text, damaged = line.data.decode(errors="surrogateescape"), True
+    try:
+        text, places = storable_text(check_json_size(text))
+    except ValueError as fault:
+        yield Refusal(line.number, reason(fault) + _not_read(text))
+        return
+    at = _after_blanks(text, 1)
+    closed = text[at : at + 1] == "]"
+    while at < len(text) and not closed:
+        start, value, end = at, None, None
+        error: Exception | None = None
+        try:
+            value, end = _DECODER.raw_decode(text, start)
+            end = _after_blanks(text, end)
+            if damaged and (byte := _NO_UTF8.search(text, start, end)):
+                error = ValueError(f"not UTF-8: byte {ord(byte[0]) - 0xDC00:#04x}")
+            else:
+                yield Document(line.number, value, bisect_left(places, end) - bisect_left(places, start))
+            if text[end : end + 1] not in (",", "]", ""):
+                start = end
+                raise json.JSONDecodeError("Expecting ',' delimiter", text, end)
+        except (ValueError, RecursionError) as fault:
+            error, end = fault, _item_end(text, start)
+        if error is not None:
+            yield Refusal(line.number, reason(error) + ("" if end is not None else _not_read(text[start:])))
+        if end is None:
+            return
+        closed = text[end : end + 1] == "]"
+        at = end if closed else _after_blanks(text, end + 1)
+    if not closed:
+        yield Refusal(line.number, _CUT_OFF)
+    elif text[at + 1 :].strip():
+        yield Refusal(line.number, reason(json.JSONDecodeError("Extra data", text, at + 1)) + _not_read(text[at + 1 :]))
+
+
+def _after_blanks(text: str, at: int) -> int:
+    return _BLANKS.match(text, at).end()  # type: ignore[union-attr]
+
+
+def _item_end(text: str, start: int) -> int | None:
+    """Return where an item of a list ends, at a comma or the list's bracket, without parsing it; None if unknown."""
+    awaited: list[str] = []
+    for token in _TOKEN.finditer(text, start):
+        char = token[0]
+        if char == '"':  # a text without an end
+            return None
+        if char in _CLOSERS:
+            awaited.append(_CLOSERS[char])
+        elif not awaited and char in (",", "]"):
+            return token.start()
+        elif char in ("]", "}") and (not awaited or awaited.pop() != char):
+            return None
+    return None
+
+
+def _not_read(text: str) -> str:
+    return f"; the rest of this list was not read ({len(text.encode(errors='surrogateescape'))} bytes)"
 
 
 def _listed(start: FileLine, lines: Iterator[FileLine | Refusal], limit: int) -> Iterator[Document | Refusal]:
@@ -325,7 +421,7 @@ def _listed(start: FileLine, lines: Iterator[FileLine | Refusal], limit: int) ->
                 item = None
     if item is not None:
         yield item.refusal()
-    yield Refusal(start.number, "the list that begins here is cut off")
+    yield Refusal(start.number, _CUT_OFF)
 
 
 def _numbered(lines: Iterable[bytes | FileLine | Refusal]) -> Iterator[FileLine | Refusal]:
@@ -359,6 +455,7 @@ class _PartialValue:
         self.is_open = line.data[:1] in (b"{", b"[")
         self.is_complete = False
         self._value: object = None
+        self._replaced = 0
         self._error: Exception | None = None
         self._parse()
 
@@ -368,7 +465,8 @@ class _PartialValue:
             self.is_open = False
             return
         try:
-            self._value = parse_strict_json(b"\n".join(self._parts))
+            text, places = storable_text(b"\n".join(self._parts).decode())
+            self._value, self._replaced = parse_strict_json(text), len(places)
             self.is_complete = True
         except (ValueError, RecursionError) as error:
             self._error = error
@@ -391,7 +489,13 @@ class _PartialValue:
     def value(self) -> Document | Refusal:
         if not self.is_complete:
             self._parse()
-        return Document(self._line, self._value) if self.is_complete else self.refusal()
+        return Document(self._line, self._value, self._replaced) if self.is_complete else self.refusal()
+
+    def list_text(self) -> FileLine | None:
+        """Return the text, if it is a list of objects or lists, as far as it was read."""
+        data = b"\n".join(self._parts)
+        begins = data[:1] == b"[" and data[1:65].lstrip()[:1] in (b"{", b"[")
+        return FileLine(self._line, data) if begins and self._size <= self._limit else None
 
     def refusal(self) -> Refusal:
         if self._size > self._limit:

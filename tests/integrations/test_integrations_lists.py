@@ -1,0 +1,95 @@
+"""Lists of documents in one text: a bad item is refused, and the others are read."""
+
+from __future__ import annotations
+
+import json
+
+import pytest
+
+from seasoned.integrations import Refusal, read_episodes
+from seasoned.integrations.json_input import documents
+
+
+def chat(id_, **fields):
+    return {"id": id_, "messages": [{"role": "user", "content": "U"}, {"role": "assistant", "content": "A"}], **fields}
+
+
+def read(data):
+    found = list(read_episodes("auto", [data]))
+    return [one.episode.id for one in found if not isinstance(one, Refusal)], [
+        str(o) for o in found if isinstance(o, Refusal)
+    ]
+
+
+GOOD = [json.dumps(chat(f"r{n}")).encode() for n in range(4)]
+BAD = {
+    "NaN": b'{"id": "b", "cost": NaN, "text": "], [, \\""}',
+    "minus infinity": b'{"id": "b", "cost": -Infinity}',
+    "a key twice": b'{"a": 1, "a": [2, {"b": 3}]}',
+    "no UTF-8": b'{"a": "\xff"}',
+    "no JSON": b"{'a': 1}",
+    "nothing": b"",
+    "deep": b"[" * 100_000 + b"]" * 100_000,
+}
+
+
+@pytest.mark.parametrize("bad", BAD.values(), ids=BAD)
+def test_bad_item_of_a_list_on_one_line_does_not_affect_the_others(bad):
+    ids, refused = read(b"[" + b", ".join([*GOOD[:2], bad, *GOOD[2:]]) + b"]")
+    assert ids == ["r0", "r1", "r2", "r3"]
+    assert len(refused) == 1
+    assert "was not read" not in refused[0]
+
+
+def test_items_of_a_list_that_is_cut_off_are_read():
+    for left in (5, 30):
+        ids, refused = read((b"[" + b", ".join(GOOD) + b"]")[:-left])
+        assert ids == ["r0", "r1", "r2"]
+        assert len(refused) == 1
+        assert f"the rest of this list was not read ({len(GOOD[3]) + 1 - left} bytes)" in refused[0]
+    ids, refused = read(b"[" + b", ".join(GOOD))
+    assert (ids, len(refused)) == (["r0", "r1", "r2", "r3"], 1)
+    assert "cut off" in refused[0]
+
+
+def test_brackets_that_do_not_match_end_the_list_with_the_bytes_that_were_not_read():
+    rest = b'{"a": 1], ' + GOOD[1] + b"]"
+    ids, refused = read(b"[" + GOOD[0] + b", " + rest)
+    assert ids == ["r0"]
+    assert f"({len(rest)} bytes)" in refused[0]
+
+
+@pytest.mark.parametrize(
+    ("escaped", "expected", "n"),
+    [
+        (r"a\u0000b", "a\ufffdb", 1),
+        (r"\ud83d x \uDE00", "\ufffd x \ufffd", 2),
+        (r"\ud83d\ude00", "\U0001f600", 0),
+        (r"\\u0000 \\ud83d", r"\u0000 \ud83d", 0),
+        (r"\ud83d\ud83d\ude00", "\ufffd\U0001f600", 1),
+    ],
+)
+def test_characters_that_a_memory_cannot_store_are_replaced_and_counted(escaped, expected, n):
+    item = b'{"t": "' + escaped.encode() + b'"}'
+    for data in (item, b"[" + item + b", {}]"):
+        found = next(documents([data]))
+        assert (found.value, found.replaced) == ({"t": expected}, n)
+
+
+def test_record_of_a_session_with_a_nul_is_kept():
+    events = [
+        {"type": "user", "message": {"role": "user", "content": "go"}},
+        {
+            "type": "assistant",
+            "message": {"role": "assistant", "content": [{"type": "tool_use", "id": "t", "name": "sh", "input": {}}]},
+        },
+        {
+            "type": "user",
+            "message": {"role": "user", "content": [{"type": "tool_result", "tool_use_id": "t", "content": "bin \0"}]},
+        },
+        {"type": "assistant", "message": {"role": "assistant", "content": "done"}},
+    ]
+    lines = [json.dumps({**event, "sessionId": "S", "uuid": str(n)}).encode() for n, event in enumerate(events)]
+    [found] = read_episodes("auto", lines)
+    assert "bin \ufffd" in found.episode.steps[-1].state
+    assert sum(found.skipped.values()) == 1
