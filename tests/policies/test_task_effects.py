@@ -78,6 +78,24 @@ def test_another_customers_call_is_not_proposed_and_a_call_that_fits_is():
     assert listed.memory_only == (cancel("W100"),)
 
 
+@pytest.mark.parametrize(
+    "action", [cancel("W7745"), 'cancel("W7745")', "cancel(W7745)", "curl -X DELETE /orders/W7745", "I cancel W7745."]
+)
+def test_an_identifier_of_another_customer_is_not_proposed_in_any_text(action):
+    """Nor if several tasks took it: one customer may have written several times."""
+    with Memory.open(":memory:") as memory:
+        for i in range(6):
+            memory.add(Episode(f"I want my money {i % 3}", [Step(STATE, action, 1.0)]))
+            memory.add(Episode(f"other {i}", [Step(STATE, "ask again", 0.5)]))
+        policy, even = JitRL(memory), {"wait": 0.0}
+        elsewhere = policy.decide(STATE, even, admissible="any", task="new", seed=0)
+        named = policy.decide(f"{STATE} about w7745", even, admissible="any", task="new", seed=0)
+        same = policy.decide(STATE, even, admissible="any", task="I want my money 1", seed=0)
+    assert elsewhere.memory_only == ("ask again",)
+    assert action in named.memory_only
+    assert action in same.memory_only
+
+
 def test_two_spellings_of_one_call_share_their_evidence():
     json_text = '{"arguments":{"q":"tea"},"name":"search"}'
     with Memory.open(":memory:") as memory, Memory.open(":memory:") as one:

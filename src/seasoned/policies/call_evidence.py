@@ -16,6 +16,9 @@ from seasoned.types import Evidence, Floats, Ints, ObservedChoice, StateSums, Ta
 __all__ = ["action_rows", "arguments_occur", "call_shapes", "merge_spellings", "proposable"]
 
 _SEVERAL_TASKS = 2
+_IDENTIFIER_CHARS = 4
+_WORD = re.compile(r"\w+")
+_DIGIT = re.compile(r"\d")
 
 
 def action_rows(actions: Sequence[str], evidence: Evidence) -> Ints:
@@ -131,7 +134,9 @@ def proposable(action: str, row: int, evidence: Evidence, texts: Sequence[str]) 
     """Return whether a remembered action may be proposed here.
 
     A call may if the values of its arguments occur in the present state or goal, or if it was taken in several tasks or
-    in the task being played: another customer's order number belongs to another state. Other actions may.
+    in the task being played: another customer's order number belongs to another state. A word of four characters or
+    more with a digit (`W7745`) is taken for an identifier, in other texts than calls too: several tasks are no proof
+    that it belongs here, since one customer may have written several. Other actions may be proposed.
 
     Args:
         action: as it was taken.
@@ -139,13 +144,21 @@ def proposable(action: str, row: int, evidence: Evidence, texts: Sequence[str]) 
         evidence: with sums by task, unless all are of one task.
         texts: the state, and the goal if there is one.
     """
-    if arguments_occur(action, texts):
+    has_own_identifiers = _all_occur(_identifiers(action), texts)
+    if has_own_identifiers and arguments_occur(action, texts):
         return True
     by_task = evidence.by_task
     if by_task is None:
         return False
     tasks = np.unique(by_task.tasks[by_task.actions == row])
-    return len(tasks) >= _SEVERAL_TASKS or by_task.current in tasks
+    return (has_own_identifiers and len(tasks) >= _SEVERAL_TASKS) or by_task.current in tasks
+
+
+def _identifiers(action: str) -> list[str]:
+    """Return the words of an action, of a call those of its values, that look like identifiers."""
+    call = named_call(action)
+    words = _WORD.findall(" ".join(call.values) if call.shape else action)
+    return [word for word in words if len(word) >= _IDENTIFIER_CHARS and _DIGIT.search(word)]
 
 
 def arguments_occur(action: str, texts: Sequence[str]) -> bool:
@@ -157,7 +170,10 @@ def arguments_occur(action: str, texts: Sequence[str]) -> bool:
         >>> [arguments_occur('cancel({"order":"W7"})', [text]) for text in ("please cancel w7", "cancel W77")]
         [True, False]
     """
-    values = named_call(action).values
+    return _all_occur(named_call(action).values, texts)
+
+
+def _all_occur(values: Sequence[str], texts: Sequence[str]) -> bool:
     folded = [text.casefold() for text in texts] if values else []
     return all(
         any(re.search(rf"(?<!\w){re.escape(value.casefold())}(?!\w)", text) for text in folded) for value in values
