@@ -71,7 +71,7 @@ def test_decision_says_where_it_is_heading(memory):
         ({"frontier": True}, (0.0, 1.0), "walk"),  # it has paid
         ({"frontier": True}, (0.0, 1.0), None),
         ({"frontier": True}, (1.0, 1.0), "walk"),  # all succeed
-        ({"frontier": True}, (-1.0, -1.0), "walk"),
+        ({"frontier": True}, (-0.01, 1.0), "walk"),
     ],
 )
 def test_rule_does_not_act_where_it_is_off_or_something_was_earned(memory, settings, rewards, task):
@@ -80,6 +80,12 @@ def test_rule_does_not_act_where_it_is_off_or_something_was_earned(memory, setti
     plain = JitRL(memory).decide("room0", EVEN, task=task, seed=0)
     assert with_rule.probs == plain.probs
     assert "paid" not in with_rule.reason
+
+
+@pytest.mark.parametrize("cost", [-0.01, -1.0])
+def test_costs_of_steps_leave_the_task_to_be_explored(memory, cost):
+    walked(memory, (cost, cost))
+    assert "nothing has paid yet" in JitRL(memory, frontier=True).decide("room0", EVEN, task="walk", seed=0).reason
 
 
 def test_another_task_that_pays_leaves_this_one_to_be_explored(memory):

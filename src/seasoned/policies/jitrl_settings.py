@@ -116,7 +116,7 @@ class JitRLSettings:
             (`seasoned.core.moderate`), with this share of its deviation (`seasoned.core.ProcessEstimator`), times
             `k^8`, k the similarity of the nearest state. 1: an untried action at a state that comes back is taken about
             as often as it may be the best; for long games. 0: uncertainty changes nothing.
-        frontier: of `process`: while no stored step of the task has a reward other than 0, go back to the nearest
+        frontier: of `process`: while no stored step of the task has a reward above 0, go back to the nearest
             action that nobody tried, through the graph of stored steps, for no more nats than the entropy of the
             model's own policy (`seasoned.core.FrontierGraph`, `frontier_shift`). For tasks whose environment pays: of a
             task that nobody rates the memory would say the same, and the model's choices would be explored against.

@@ -170,7 +170,7 @@ class Evidence:
         choices: the choices at the neighbours, if asked for; steps and returns then leave them out.
         frontier: shape (A,), how near each action leads to one that was not tried (`seasoned.core.FrontierGraph`), NaN
             for one that was not tried at this very state; None unless asked for, where the state was never visited, and
-            where a step of the current task has paid.
+            where a step of the current task has a reward above 0.
 
     Example:
         >>> from seasoned import Episode, EvidenceQuery, Memory, Step

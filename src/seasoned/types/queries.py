@@ -116,7 +116,7 @@ class EvidenceQuery:
             neither `backup` nor `propensity_floor`.
         by_task: the evidence holds sums by task too; with `similarity="rarity"`.
         frontier: the evidence holds how near the frontier is (`seasoned.core.FrontierGraph`), while no step of the
-            current task has paid.
+            current task has a reward above 0.
 
     Raises:
         InputError: a value breaks its rule.

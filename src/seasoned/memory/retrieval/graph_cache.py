@@ -124,7 +124,7 @@ class GraphCache:
         return self._graphs[key].catch_up(overlay)
 
     def frontier(self, task: str | None, overlay: Overlay) -> FrontierGraph | None:
-        """Return the frontier of all live steps; None where one of the task has paid, or of any if it is None."""
+        """Return the frontier of all live steps; None where one of the task (of any, if None) had a reward above 0."""
         if self._frontier is None:
             self._frontier = _FollowedGraph(self._store, self._ns, self._follower, FrontierGraph, None)
         graph = self._frontier.catch_up(overlay)
@@ -177,7 +177,7 @@ class _FollowedGraph(Generic[_Graph]):
     actions whose steps changed are summed again.
 
     Attributes:
-        paid_tasks: the tasks of which a step had a reward that is not 0.
+        paid_tasks: the tasks of which a step had a reward above 0; costs of steps pay nothing.
     """
 
     def __init__(
@@ -335,7 +335,7 @@ class _FollowedGraph(Generic[_Graph]):
 
     def _add(self, rows: Iterable[_Transition]) -> None:
         counted = self._counted(rows)
-        self.paid_tasks.update(row.task for row in counted if row.reward + row.feedback != 0.0)
+        self.paid_tasks.update(row.task for row in counted if row.reward + row.feedback > 0.0)
         try:
             self._graph.add(
                 [row.set_id for row in counted],
