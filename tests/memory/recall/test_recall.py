@@ -12,6 +12,7 @@ from postgres_server import fresh_url, postgres  # noqa: F401
 
 from seasoned import Episode, Memory, Selection, Step
 from seasoned.core import jaccard
+from seasoned.states import TranscriptEncoder
 from seasoned.states.subwords import subword_terms
 from seasoned.types import EvidenceQuery, RecallQuery
 from seasoned.types.impression import PeerComparison
@@ -267,3 +268,14 @@ def test_recall_looks_episodes_up_by_id_and_ordinal():
         every = re.compile(r"SCAN|episode USING PRIMARY KEY \(namespace_id=\?( AND ordinal>\?)?\)")
         assert len(plans) > 8
         assert not {sql for sql, plan in plans.items() if any(every.search(line) for line in plan)}
+
+
+def test_tasks_without_word_features_are_compared_by_their_own_texts():
+    with Memory.open(":memory:", encoder=TranscriptEncoder()) as memory:
+        assert not memory.encoder.features("5512")
+        memory.add_many([Episode(task, [Step("user: hello there", "wait", 1.0)]) for task in ("5512", "8803", "7746")])
+        moments = memory.recall(RecallQuery({"goal": "5512"})).moments
+        alike = {moment.experience.episode_id: moment.similarities["goal"] for moment in moments}
+        task_of = {episode.id: episode.task for episode in memory.episodes()}
+        assert {task_of[id_]: near for id_, near in alike.items()}["5512"] == 1.0
+        assert all(near < 0.5 for id_, near in alike.items() if task_of[id_] != "5512")

@@ -19,7 +19,8 @@ class TextIndex:
     """Texts by number; finds those with the feature sets most similar to a text's, exactly.
 
     Args:
-        features: the features of a text.
+        features: the features of a text; a text that has none ("1003", where words with digits are left out) has its
+            lower-cased runs instead, so that not all such texts are alike.
         keys_of: sets are compared by the rarity of these terms (`RarityIndex`); None: by `JaccardIndex`.
 
     Example:
@@ -30,7 +31,7 @@ class TextIndex:
     """
 
     def __init__(self, features: Callable[[str], frozenset[str]], keys_of: TermKeys | None = None) -> None:
-        self._features = features
+        self._encode = features
         self._index = JaccardIndex()
         self._rarity = None if keys_of is None else RarityIndex(keys_of)
         self._token_of: defaultdict[str, int] = defaultdict(count().__next__)
@@ -56,9 +57,14 @@ class TextIndex:
             ids = np.array(numbers, dtype=np.int64)
             self._index.add_arrays(ids, np.array(sizes, dtype=np.int32), np.array(tokens, dtype=np.uint32), ids)
 
+    def _features(self, text: str) -> frozenset[str]:
+        return self._encode(text) or frozenset(text.lower().split())
+
     def search(self, text: str, k: int) -> list[tuple[int, float]]:
         """Return (number, similarity) of the k texts most like this one that share a feature with it, best first."""
         features = self._features(text)
+        if not features:
+            return []
         if self._rarity is not None:
             matches = self._rarity.search([self._index], features, k=k, threshold=0.0)
             return [(number, near) for near, _, number in matches if near > 0.0]
