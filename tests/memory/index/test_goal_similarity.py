@@ -61,8 +61,6 @@ def test_search_equals_brute_force(stored, query, k, threshold):
     words = {each for each in query if not is_goal(each)}
     expected = []
     for near, visit, id_ in plain.states.search(plain_layers, words, k=len(stored), threshold=0.0):
-        if not words and stored[id_]:  # a set that holds a goal is not empty
-            continue
         score = near * (1 - GOAL_SHARE + GOAL_SHARE * goal_similarity(query, stored[id_], stored))
         expected.append((-score, -visit, id_))
     expected = [one for one in sorted(expected) if -one[0] >= threshold + 1e-9][:k]
@@ -83,6 +81,37 @@ def test_similarities_are_those_of_the_search_and_positive_semi_definite(stored)
     for near, _, id_ in index.search(layers, stored[0], k=len(ids), threshold=0.0):
         if id_:
             assert near == pytest.approx(between[0, id_], abs=1e-9)
+
+
+@pytest.mark.parametrize("n_states", [1, 3, 700])
+@pytest.mark.parametrize("n_goals", [2, 1300])
+def test_search_equals_brute_force_where_many_states_or_goals_tie(n_states, n_goals):
+    rng = np.random.default_rng(n_states + n_goals)
+    words = [f"{a}{b}{a}o" for a in "bdfgklmnprst" for b in "aeiou"]
+    texts = [set(rng.choice(words, 3).tolist()) for _ in range(n_states)]
+    goals = [goal_feature(rng.choice(words, 4).tolist()) for _ in range(n_goals)]
+    stored = [texts[rng.integers(n_states)] | {goals[i % n_goals]} for i in range(1300)] + texts
+    layers, index = built(list(map(set, dict.fromkeys(map(frozenset, stored)))))
+    between = index.similarities(layers, range(len(layers[0])))
+    for at in rng.integers(len(between), size=4).tolist():
+        query = {name for name, id_ in index.states.terms.number_of.items() if id_ in tokens_of(layers, at)}
+        expected = sorted((-round(near, 9), -id_) for id_, near in enumerate(between[at].tolist()) if near > 0)
+        found = [(-round(near, 9), -id_) for near, _, id_ in index.search(layers, query, k=7, threshold=0.0)]
+        assert found == expected[:7]
+
+
+def tokens_of(layers, id_):
+    [tokens] = [b.taken(b.find(np.array([id_]))[1]).tokens for b in layers[0].blocks() if b.find(np.array([id_]))[0]]
+    return set(tokens.tolist())
+
+
+def test_sets_without_features_other_than_a_goal_are_alike_as_their_goals_are():
+    stored = [set(), {goal_feature(["cancel"])}, {goal_feature(["change"])}, {"open"}]
+    layers, index = built(stored)
+    assert index.similarities(layers, range(4))[0].tolist() == [1.0, 0.5, 0.5, 0.0]
+    for id_ in range(3):
+        found = {other: near for near, _, other in index.search(layers, stored[id_], k=4, threshold=0.0)}
+        assert [found.get(other, 0.0) for other in range(4)] == pytest.approx(index.similarities(layers, range(4))[id_])
 
 
 def test_sets_without_goals_have_the_same_similarities_to_the_last_digit():

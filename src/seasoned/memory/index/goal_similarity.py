@@ -2,27 +2,29 @@
 
 from __future__ import annotations
 
-from collections import defaultdict
-from collections.abc import Collection, Iterable, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 
 import numpy as np
 
 from seasoned.core.arrays import Floats
-from seasoned.memory.index.blocks import Ints
+from seasoned.memory.index.blocks import Bools, Ints, Rows, ranges
+from seasoned.memory.index.goal_weights import NO_GOAL, GoalWeights
 from seasoned.memory.index.jaccard import JaccardIndex
 from seasoned.memory.index.kernel import Match
 from seasoned.memory.index.rarity import RarityIndex
-from seasoned.memory.index.rarity_weights import blocks_of, counted_sets
+from seasoned.memory.index.rarity_weights import blocks_of
 from seasoned.memory.index.term_keys import TermKeys
 from seasoned.memory.values.ranking import best_first
-from seasoned.states.transcript.goals import goal_terms, is_goal
+from seasoned.states.transcript.goals import is_goal
+from seasoned.types.queries import check_nearest
 
 __all__ = ["GOAL_SHARE", "GoalIndex", "without_goals"]
 
 GOAL_SHARE = 0.5
 _DIGITS = 12
-_NO_GOAL = -1
+_SLACK = 1e-9  # more than the rounding
 _MORE = 4
+_MANY = 64  # sets for each that is wanted: up to so many are compared one by one
 
 
 def without_goals(keys_of: TermKeys) -> TermKeys:
@@ -49,13 +51,13 @@ class GoalIndex:
 
         s(a, b) = c(a, b) * (1 - w + w * g(a, b)),   w = GOAL_SHARE,
 
-    where g is the cosine of the goals' terms, each weighted by `ln(1 + (N + 1) / (n_t + 1))` over the N counted goals,
-    1 if neither has a goal, and 0 if one has. It is a product of positive semi-definite kernels, and so one itself
-    (Schur). States without goals have the similarities c, to the last digit.
+    where g is the similarity of the goals (`GoalWeights`), 1 if neither has a goal, and 0 if one has. It is a product
+    of positive semi-definite kernels, and so one itself (Schur). States without goals have the similarities c, to the
+    last digit.
 
-    Because g is at most 1, no set with a c below the k-th best s is among the k best. The 4 k best by c give such an s;
-    all sets that reach it by c are compared, if that is not clear from the first ones. So the results equal a
-    brute-force scan.
+    The results equal a brute-force scan. Let s_k be the k-th best s among the 4 k best sets by c and, where these do
+    not settle it, 4 k sets with the best goals. A set that reaches s_k has a goal with `1 - w + w g >= s_k / c_max`: if
+    at most 64 k sets have such goals, these are compared. Otherwise all with `c >= s_k / (1 - w + w g_max)` are.
 
     Args:
         states: the index of the other features; it gives goals no terms (`without_goals`).
@@ -75,35 +77,19 @@ class GoalIndex:
 
     def __init__(self, states: RarityIndex) -> None:
         self.states = states
-        self.clear()
+        self._goals = GoalWeights()
 
     def clear(self) -> None:
         """Forget all goals."""
-        self._number_of: defaultdict[str, int] = defaultdict()
-        self._number_of.default_factory = self._number_of.__len__
-        self._terms_of: dict[int, Ints] = {}  # by feature
-        self._pending: dict[int, Ints] = {}
-        self._counted = -1
-        self._weights: Floats = np.empty(0)
-        self._sorted: Ints | None = None
+        self._goals.clear()
 
     def add(self, features: Mapping[str, int]) -> None:
         """Add the goals among stored features, numbered above all stored ones before."""
-        self._terms_of |= self._goals_of(features)
-        self._sorted = None
+        self._goals.add(features)
 
     def replace_pending(self, features: Iterable[Mapping[str, int]]) -> None:
         """Take the goals among these for those of pending episodes, numbered above the stored ones."""
-        self._pending = {}
-        for of_layer in features:
-            self._pending |= self._goals_of(of_layer)
-        self._sorted = None
-
-    def _goals_of(self, features: Mapping[str, int]) -> dict[int, Ints]:
-        return {id_: self._numbers(text) for text, id_ in features.items() if is_goal(text)}
-
-    def _numbers(self, goal: str) -> Ints:
-        return np.array([self._number_of[term] for term in goal_terms(goal)], dtype=np.int64)
+        self._goals.replace_pending(features)
 
     def search(
         self, layers: Sequence[JaccardIndex], features: Collection[str], *, k: int, threshold: float
@@ -114,25 +100,111 @@ class GoalIndex:
             InputError: k or the threshold is out of range.
         """
         goals = [feature for feature in features if is_goal(feature)]
-        if not goals and not self._terms_of and not self._pending:
+        if not goals and not self._goals:
             return self.states.search(layers, features, k=k, threshold=threshold)
         others = [feature for feature in features if not is_goal(feature)]
         goal = min(goals) if goals else None
+
+        def scored(found: Sequence[Match]) -> list[Match]:
+            return self._scored(layers, found, threshold, lambda stored: _factors(self._goals.to_query(goal, stored)))
+
+        if not others:
+            check_nearest(k, threshold)
+            return scored(self._without_others(layers))[:k]
         found = self.states.search(layers, others, k=_MORE * k, threshold=threshold)
-        scored = self._scored(layers, goal, found, threshold)
-        if len(found) == _MORE * k and (len(scored) < k or scored[k - 1][0] <= found[-1][0]):
-            least = scored[k - 1][0] if len(scored) >= k else threshold  # no set below it is among the k best
-            n_sets = sum(map(len, layers))
-            found = self.states.search(layers, others, k=n_sets, threshold=least)
-            scored = self._scored(layers, goal, found, threshold)
-        return scored[:k]
+        best = scored(found)
+        if len(found) < _MORE * k or (len(best) >= k and best[k - 1][0] > found[-1][0]):
+            return best[:k]
+        return self._among_all(layers, others, goal, found, best, k, threshold)
+
+    def _among_all(
+        self,
+        layers: Sequence[JaccardIndex],
+        others: Sequence[str],
+        goal: str | None,
+        found: Sequence[Match],
+        best: list[Match],
+        k: int,
+        threshold: float,
+    ) -> list[Match]:
+        """Return the k best of all sets, where the first matches by c do not settle which these are."""
+        known = np.append(NO_GOAL, self._goals.known)
+        factors = _factors(np.append(goal is None, self._goals.to_known(goal)))
+        c_first, c_last, highest = found[0][0], found[-1][0], float(factors.max())
+        bound = round(c_last * highest, _DIGITS)
+        # Of the sets of one c, those found are the latest.
+        if len(best) >= k and (best[k - 1][0] > bound or (best[k - 1][0] == bound and c_first == c_last)):
+            return best[:k]
+
+        def scored(found: Sequence[Match]) -> list[Match]:
+            return self._scored(layers, found, threshold, lambda stored: factors[np.searchsorted(known, stored)])
+
+        good = known[np.argsort(-factors, kind="stable")[: _MORE * k]]
+        found = self._joined(layers, others, found, *self._sets_with(layers, good, _MORE * k))
+        best = scored(found)
+        least = (best[k - 1][0] if len(best) >= k else threshold) - _SLACK  # no set below it is among the k best
+        good = known[factors * c_first >= least]
+        ids, visits = self._sets_with(layers, good, _MANY * k)
+        if NO_GOAL not in good and len(ids) < _MANY * k:
+            return scored(self._joined(layers, others, found, ids, visits))[:k]
+        every = max(1, sum(map(len, layers)))
+        reached = min(1.0, max(threshold, least / highest))
+        return scored(self.states.search(layers, others, k=every, threshold=reached))[:k]
+
+    def _sets_with(self, layers: Sequence[JaccardIndex], goals: Ints, most: int) -> tuple[Ints, Ints]:
+        """Return the ids and visits of sets that hold one of these goals, some of them if there are more than `most`.
+
+        A set may occur twice, and none is returned for -1.
+        """
+        wanted = np.sort(goals[goals != NO_GOAL]).astype(np.uint32)
+        ids, visits = [np.empty(0, dtype=np.int64)], [np.empty(0, dtype=np.int64)]
+        n_left = most
+        for block in blocks_of(layers) if len(wanted) else ():
+            if block.lists is None:
+                at = np.minimum(np.searchsorted(wanted, block.tokens), len(wanted) - 1)
+                held = np.flatnonzero(wanted[at] == block.tokens)
+                rows = np.searchsorted(block.starts, held, side="right") - 1
+            else:
+                vocabulary, starts, postings = block.lists
+                at = np.searchsorted(vocabulary, wanted)
+                at = at[vocabulary[at] == wanted]
+                first, last = starts[at].astype(np.int64), starts[at + 1].astype(np.int64)
+                rows = postings[ranges(first, last - first)].astype(np.intp)
+            rows = rows[:n_left]
+            n_left -= len(rows)
+            ids.append(block.ids[rows])
+            visits.append(block.visits[rows])
+        return np.concatenate(ids), np.concatenate(visits)
+
+    def _joined(
+        self, layers: Sequence[JaccardIndex], others: Sequence[str], found: Sequence[Match], ids: Ints, visits: Ints
+    ) -> list[Match]:
+        """Return the matches by the other features, and these sets as such matches."""
+        known = {id_ for _, _, id_ in found}
+        new = {id_: visit for id_, visit in _latest(ids, visits).items() if id_ not in known}
+        near = self.states.similarities_to(layers, others, list(new)).tolist()
+        return [*found, *((c, visit, id_) for c, (id_, visit) in zip(near, new.items(), strict=True) if c > 0.0)]
+
+    def _without_others(self, layers: Sequence[JaccardIndex]) -> list[Match]:
+        """Return the sets without features other than a goal, as matches of a query without."""
+        ids, visits = [np.empty(0, dtype=np.int64)], [np.empty(0, dtype=np.int64)]
+        for block in blocks_of(layers):
+            rows = np.arange(block.rows_up_to(1))
+            rows = rows[_only_goals(block.taken(rows), self._goals.known)]
+            ids.append(block.ids[rows])
+            visits.append(block.visits[rows])
+        return [(1.0, visit, id_) for id_, visit in _latest(np.concatenate(ids), np.concatenate(visits)).items()]
 
     def _scored(
-        self, layers: Sequence[JaccardIndex], goal: str | None, found: Sequence[Match], threshold: float
+        self,
+        layers: Sequence[JaccardIndex],
+        found: Sequence[Match],
+        threshold: float,
+        factors: Callable[[Ints], Floats],
     ) -> list[Match]:
         """Return the matches that reach the threshold with their goals, best first."""
         near, visits, ids = map(np.array, zip(*found, strict=True)) if found else (np.empty(0),) * 3
-        near = (near * self._factors(goal, self._goals_at(layers, ids))).round(_DIGITS)
+        near = (near * factors(self._goals_at(layers, ids)[0])).round(_DIGITS)
         order = best_first(near, visits, ids)
         order = order[near[order] >= threshold]
         return list(zip(near[order].tolist(), visits[order].tolist(), ids[order].tolist(), strict=True))
@@ -144,80 +216,51 @@ class GoalIndex:
             KeyError: no layer holds one of the ids.
         """
         between = self.states.similarities(layers, ids)
-        if not self._terms_of and not self._pending:
+        if not self._goals:
             return between
-        goals = self._goals_at(layers, ids)
+        goals, alone = self._goals_at(layers, ids)
+        between[np.ix_(alone, alone)] = 1.0
         distinct, place = np.unique(goals, return_inverse=True)
-        vectors = self._vectors([self._terms(goal) for goal in distinct.tolist() if goal != _NO_GOAL])
-        alike = np.zeros((len(distinct), len(distinct)))
-        first = int(len(distinct) > 0 and distinct[0] == _NO_GOAL)
-        alike[first:, first:] = np.clip(vectors @ vectors.T, 0.0, 1.0)
-        np.fill_diagonal(alike, 1.0)
-        product: Floats = between * (1.0 - GOAL_SHARE + GOAL_SHARE * alike)[np.ix_(place, place)]
+        product: Floats = between * _factors(self._goals.between(distinct))[np.ix_(place, place)]
         return product
 
-    # ------------------------------------------------------------------------------------------ goals
-
-    def _goals_at(self, layers: Sequence[JaccardIndex], ids: Sequence[int] | Ints) -> Ints:
-        """Return the goal of each of these sets, as the number of its feature; -1 for none."""
-        goals = np.full(len(ids), _NO_GOAL)
-        if self._sorted is None:
-            self._sorted = np.array(sorted([*self._terms_of, *self._pending]), dtype=np.int64)
-        known, wanted = self._sorted, np.array(ids, dtype=np.int64)
+    def _goals_at(self, layers: Sequence[JaccardIndex], ids: Sequence[int] | Ints) -> tuple[Ints, Ints]:
+        """Return the goal of each of these sets, the number of its feature, -1 for none; and which hold no other."""
+        goals, alone = np.full(len(ids), NO_GOAL), np.zeros(len(ids), dtype=bool)
+        known, wanted = self._goals.known, np.array(ids, dtype=np.int64)
         for block in blocks_of(layers):
             here, at = block.find(wanted)
-            if not len(at) or not len(known):
+            if not len(at):
                 continue
             rows = block.taken(at)
+            alone[here] = _only_goals(rows, known)
+            if not len(known):
+                continue
             tokens = rows.tokens.astype(np.int64)
             is_known = known[np.minimum(np.searchsorted(known, tokens), len(known) - 1)] == tokens
             of_row = np.repeat(np.flatnonzero(here), rows.sizes)[is_known][::-1]
             goals[of_row] = tokens[is_known][::-1]  # the first of a set is written last
-        return goals
+        return goals, np.flatnonzero(alone)
 
-    def _terms(self, goal: int) -> Ints:
-        return self._terms_of[goal] if goal in self._terms_of else self._pending[goal]
 
-    def _count(self) -> None:
-        """Weigh the terms again if the number of goals has grown by a step; new terms have the weight of a new one."""
-        n = counted_sets(len(self._terms_of))
-        if n != self._counted:
-            first = sorted(self._terms_of)[:n]
-            flat = np.concatenate([np.empty(0, np.int64), *(self._terms_of[goal] for goal in first)])
-            held = np.bincount(flat, minlength=len(self._number_of))
-            self._weights, self._counted = np.log1p((n + 1.0) / (held + 1.0)), n
-        n_new = len(self._number_of) - len(self._weights)
-        if n_new:
-            self._weights = np.concatenate([self._weights, np.full(n_new, np.log1p(n + 1.0))])
+def _factors(alike: Floats) -> Floats:
+    """Return by what the similarity of two states is multiplied, from that of their goals."""
+    factors: Floats = 1.0 - GOAL_SHARE + GOAL_SHARE * alike
+    return factors
 
-    def _vectors(self, goals: Sequence[Ints]) -> Floats:
-        """Return the unit vectors of goals, over the terms that these have."""
-        self._count()
-        flat = np.concatenate([np.empty(0, np.int64), *goals])
-        terms, column = np.unique(flat, return_inverse=True)
-        vectors = np.zeros((len(goals), len(terms)))
-        vectors[np.repeat(np.arange(len(goals)), [len(goal) for goal in goals]), column] = self._weights[flat]
-        vectors /= np.linalg.norm(vectors, axis=1, keepdims=True)
-        return vectors
 
-    def _factors(self, goal: str | None, stored: Ints) -> Floats:
-        """Return by what the similarities to sets with these goals are multiplied."""
-        if goal is None:
-            return np.where(stored == _NO_GOAL, 1.0, 1.0 - GOAL_SHARE)
-        distinct, place = np.unique(stored, return_inverse=True)
-        known = [self._terms(each) for each in distinct.tolist() if each != _NO_GOAL]
-        self._count()
-        terms = goal_terms(goal)
-        numbers = np.array([self._number_of[term] for term in terms if term in self._number_of], dtype=np.int64)
-        new = float(np.log1p(self._counted + 1.0))
-        weights = np.zeros(len(self._weights))
-        weights[numbers] = self._weights[numbers]
-        norm = float(np.sqrt(weights @ weights + (len(terms) - len(numbers)) * new**2))
-        flat = np.concatenate([np.empty(0, np.int64), *known])
-        sizes = np.array([len(each) for each in known], dtype=np.int64)
-        of_goal = np.repeat(np.arange(len(known)), sizes)
-        products = np.bincount(of_goal, weights[flat] * self._weights[flat], minlength=len(known))
-        norms = np.sqrt(np.bincount(of_goal, self._weights[flat] ** 2, minlength=len(known)))
-        alike = np.zeros(len(distinct))
-        alike[len(distinct) - len(known) :] = np.minimum(products / (norms * norm), 1.0)
-        return (1.0 - GOAL_SHARE + GOAL_SHARE * alike)[place]
+def _only_goals(rows: Rows, goals: Ints) -> Bools:
+    """Return which of these sets hold nothing but a goal, or nothing."""
+    alone: Bools = rows.sizes == 0
+    single = np.flatnonzero(rows.sizes == 1)
+    ends = np.cumsum(rows.sizes, dtype=np.int64)
+    alone[single] = np.isin(rows.tokens[ends[single] - 1].astype(np.int64), goals)
+    return alone
+
+
+def _latest(ids: Ints, visits: Ints) -> dict[int, int]:
+    """Return each set with its latest visit: a layer may hold a set of the layer below."""
+    latest: dict[int, int] = {}
+    for id_, visit in zip(ids.tolist(), visits.tolist(), strict=True):
+        latest[id_] = max(visit, latest.get(id_, visit))
+    return latest
