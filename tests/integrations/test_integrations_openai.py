@@ -252,7 +252,7 @@ REFUSED = [
     (bad_message(role="assistant", tool_calls={"id": 1}), "must be a list"),
     (bad_message(role="assistant", content="x", reward="high"), "reward must be a number"),
     (says("U", "A", reward=1e200), "reward must be between"),
-    (says("U", "A", reward=True), "reward must be a number"),
+    (says("U", "A", reward="NaN"), "reward must be finite"),
     (says("U", "A", rewards=[1, 2, 3]), "one number for each turn"),
     (says("U", "A", "V", "B", rewards=[1, 1], reward=5), "the rewards of the steps must add up"),
     (says("U", "A", id={}), "id must be a str"),

@@ -3,15 +3,15 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, field
 from typing import Any
 
-from seasoned.checks import check_number, check_pattern, check_reward, check_text
+from seasoned.checks import check_pattern, check_text
 from seasoned.errors import InputError, excerpt
 from seasoned.integrations.conversation import AgentTurn, InputMessage, episode_of
 from seasoned.integrations.json_input import ReadEpisode
-from seasoned.integrations.json_shapes import describe_value
+from seasoned.integrations.json_shapes import describe_value, optional_reward
 from seasoned.types import Ending
 
 __all__ = ["MISSING", "FieldRules", "value_at"]
@@ -20,6 +20,7 @@ MISSING: Any = object()
 """Result of `value_at` where a document has no such field."""
 
 _SLASH = "/"
+_REWARD_NAMES = {"reward", "score", "resolved", "success", "passed", "correct", "solved", "target", "rating"}
 
 
 def value_at(source: object, path: str) -> Any:
@@ -43,6 +44,15 @@ def value_at(source: object, path: str) -> Any:
     return value_at(inner, rest) if rest else inner
 
 
+def _reward_fields(source: object, prefix: str = "", depth: int = 3) -> Iterator[str]:
+    """Yield the paths of fields that may be a reward, by their names: numbers, true and false."""
+    if isinstance(source, dict) and depth:
+        for key, value in source.items():
+            if key in _REWARD_NAMES and isinstance(value, bool | int | float):
+                yield prefix + key
+            yield from _reward_fields(value, f"{prefix}{key}.", depth - 1)
+
+
 @dataclass(frozen=True, slots=True)
 class FieldRules:
     """Where an import finds messages, reward and task. Without a rule, the fields of the format count.
@@ -54,6 +64,7 @@ class FieldRules:
         task: path of the task's name, or `/pattern/`, a regular expression that is searched in the first user message;
             the task is its first group, else the whole match. An own pattern may take long: it is not checked.
         evaluation: name of the score that is the reward, where a source has several.
+        file: name of the file, by which some agents name the task.
 
     Raises:
         InputError: a rule is no text, or the pattern is no regular expression.
@@ -63,6 +74,7 @@ class FieldRules:
     reward: str | None = None
     task: str | None = None
     evaluation: str | None = None
+    file: str | None = None
     _pattern: re.Pattern[str] | None = field(init=False, default=None, repr=False)
 
     def __post_init__(self) -> None:
@@ -107,22 +119,12 @@ class FieldRules:
             task = self._task(source, listed)
         episode, rewarded = episode_of(listed, task=task, reward=reward, ending=ending, **fields)
         counts = {kind: count for kind, count in (skipped or {}).items() if count}
-        return ReadEpisode(episode, line, created_at, rewarded, skipped=counts)
+        fields_of_reward = () if rewarded else tuple(_reward_fields(source))
+        return ReadEpisode(episode, line, created_at, rewarded, skipped=counts, reward_fields=fields_of_reward)
 
     def _reward(self, source: object) -> float | None:
         value = value_at(source, self.reward or "")
-        if value is MISSING or value is None:
-            return None
-        if isinstance(value, bool):
-            return float(value)
-        if isinstance(value, str):
-            try:
-                value = float(value)
-            except ValueError:
-                raise InputError(
-                    f"{self.reward} = {describe_value(value)}", "a reward must be a number", "Name another field."
-                ) from None
-        return check_reward(str(self.reward), check_number(str(self.reward), value))
+        return None if value is MISSING else optional_reward(str(self.reward), value)
 
     def _task(self, source: object, items: Iterable[InputMessage | AgentTurn]) -> str:
         if self._pattern is None:

@@ -82,6 +82,7 @@ class ReadEpisode:
         rewarded: whether the source has a reward. If not, every reward is 0.
         format: name of its format.
         skipped: what was passed over on purpose, counted by kind.
+        reward_fields: without a reward, the paths of fields of the source that may have one, such as `resolved`.
     """
 
     episode: Episode
@@ -90,6 +91,7 @@ class ReadEpisode:
     rewarded: bool
     format: str = ""
     skipped: Mapping[str, int] = field(default_factory=dict)
+    reward_fields: tuple[str, ...] = ()
 
 
 ReadResult = ReadEpisode | Refusal

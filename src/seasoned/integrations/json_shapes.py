@@ -86,8 +86,17 @@ def text_key(name: str, value: object) -> str | None:
 
 
 def optional_reward(name: str, value: object) -> float | None:
-    """Return `value` if it is a reward; None for null. InputError otherwise."""
-    return None if value is None else check_reward(name, value)
+    """Return a reward: a number, a number in a text, true as 1, false as 0; None for null. InputError otherwise."""
+    if value is None or isinstance(value, bool):
+        return None if value is None else float(value)
+    if isinstance(value, str):
+        try:
+            value = float(value)
+        except ValueError:
+            raise InputError(
+                f"{name} = {describe_value(value)}", "a reward must be a number", "Name another field."
+            ) from None
+    return check_reward(name, check_number(name, value))
 
 
 def unix_time(name: str, value: object) -> float | None:

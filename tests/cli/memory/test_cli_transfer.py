@@ -231,6 +231,35 @@ def test_unknown_evaluation_is_refused(tmp_path):
     assert json.loads(run(*ask, "tone").stdout)["without_reward"] == 0
 
 
+def reward_file(tmp_path, *rewards, name="reward", **fields):
+    messages = [{"role": "user", "content": "U"}, {"role": "assistant", "content": "A"}]
+    lines = [
+        json.dumps({"id": str(n), "messages": messages, name: reward, **fields}) for n, reward in enumerate(rewards)
+    ]
+    (tmp_path / "r.jsonl").write_text("\n".join(lines))
+    return tmp_path / "r.jsonl"
+
+
+def test_rewards_as_text_and_truth_values_are_read(tmp_path):
+    found = run("import", tmp_path / "a.db", reward_file(tmp_path, "1.0", True, False, 0.5), "--create", "--json")
+    assert (found.exit_code, json.loads(found.stdout)["mean_reward"]) == (0, 0.625)
+
+
+def test_reward_that_no_document_has_is_refused(tmp_path):
+    path = reward_file(tmp_path, True, name="resolved")
+    found = run("import", tmp_path / "a.db", path, "--create", "--reward", "nofield")
+    assert found.exit_code == 2
+    assert "--reward 'nofield': it must be in the file, and none of 1 episode has a reward there" in found.stderr
+    assert "resolved" in found.stderr
+    assert not (tmp_path / "a.db").exists()
+
+
+def test_hint_names_the_fields_that_may_be_a_reward(tmp_path):
+    path = reward_file(tmp_path, None, metrics={"passed": True})
+    found = run("import", tmp_path / "a.db", path, "--create")
+    assert "--reward metrics.passed" in " ".join(found.stderr.split())
+
+
 def test_quarantined_episodes_are_marked(tmp_path):
     path = tmp_path / "agent.db"
     with Memory.open(path) as memory:

@@ -37,6 +37,7 @@ class ImportReport:
     positive: int = 0
     total_reward: float = 0.0
     sample: ReadEpisode | None = None
+    reward_fields: Counter[str] = field(default_factory=Counter)
     _tasks: set[bytes] = field(default_factory=set)
     _seen: dict[bytes, tuple[bytes, str]] = field(default_factory=dict)
 
@@ -67,6 +68,7 @@ class ImportReport:
         self.skipped.update(read.skipped)
         self.endings[episode.ending] += 1
         self.tools.update(call_name(step.action) for step in episode.steps)
+        self.reward_fields.update(read.reward_fields)
         self._tasks.add(sha256(episode.task.encode()).digest()[:8])
         if read.rewarded:
             total = sum(step.reward for step in episode.steps)
@@ -143,6 +145,11 @@ class ImportReport:
             f"; {without} without" * bool(without)
         )
 
+    def reward_candidates(self, lead: str) -> str:
+        """Return a sentence with the fields of the files that may be a reward, most frequent first; "" without any."""
+        names = [excerpt(name, 60) for name, _ in self.reward_fields.most_common(_LISTED_NAMES)]
+        return f"{lead}{', '.join(names)}. " if names else ""
+
     def hint(self, task: str | None) -> None:
         """Print what a user should know before the memory is used."""
         if self.episodes >= _LEAST_EPISODES and self.n_tasks > _MANY_TASKS * self.episodes:
@@ -154,10 +161,13 @@ class ImportReport:
                 )
             )
         if self.episodes and not self.rewarded:
+            path = self.reward_fields.most_common(1)[0][0] if self.reward_fields else "PATH"
             echo_hint(
                 paragraph(
-                    "No episode has a reward, so none is evidence for an action. Name its field, --reward score, or "
-                    "give feedback later: seasoned memory feedback."
+                    "No episode has a reward, so none is evidence for an action. "
+                    f"{self.reward_candidates('Fields of the files that may be one: ')}"
+                    f"Name its field, --reward {path}, or give feedback later: "
+                    "seasoned memory feedback."
                 )
             )
 

@@ -50,7 +50,7 @@ class TraceImport:
             InputError: there is no episode, or `strict` and something is refused.
             EpisodeConflictError: other content is stored under the ids of all episodes.
         """
-        if self.strict or self.rules["evaluation"] is not None:
+        if self.strict or self.rules["evaluation"] is not None or self.rules["reward"] is not None:
             before = ImportReport()
             for _ in self._episodes(before):
                 pass
@@ -73,7 +73,7 @@ class TraceImport:
     def _episodes(self, report: ImportReport) -> Iterator[tuple[str, ReadEpisode]]:
         for file in self.files:
             report.add_file(file.name)
-            for read in read_episodes(self.format, file.lines(), **self.rules):
+            for read in read_episodes(self.format, file.lines(), **self.rules, file=file.name):
                 if isinstance(read, Refusal):
                     report.refuse(file.name, read)
                 elif report.add(file.name, read):
@@ -113,7 +113,7 @@ class TraceImport:
         return new
 
     def _check(self, report: ImportReport) -> None:
-        """Refuse an import without an episode, a strict one with refusals, and an evaluation that no file has."""
+        """Refuse an import without an episode, a strict one with refusals, and a reward or score that no file has."""
         seen = f"{counted(report.episodes, 'episode')} read, {counted(len(report.refused), 'line')} refused"
         if not report.episodes and len(report.refused) == 1:
             [(file, refusal)] = report.refused
@@ -131,13 +131,15 @@ class TraceImport:
                 "with --strict, nothing may be refused",
                 "Correct it, or leave --strict out; nothing was imported.",
             )
-        name = self.rules["evaluation"]
-        if name is not None and not report.rewarded:
-            raise InputError(
-                f"--evaluation {excerpt(name)}",
-                f"it must be in the file, and none of {counted(report.episodes, 'episode')} has a score of it",
-                "Check its name, or leave it out; nothing was imported.",
-            )
+        for option, found in (("evaluation", "a score of it"), ("reward", "a reward there")):
+            name = self.rules[option]
+            if name is not None and not report.rewarded:
+                candidates = report.reward_candidates("Such fields: ")
+                raise InputError(
+                    f"--{option} {excerpt(name)}",
+                    f"it must be in the file, and none of {counted(report.episodes, 'episode')} has {found}",
+                    f"{candidates}Check its name, or leave it out; nothing was imported.",
+                )
 
     def _list(self, report: ImportReport) -> None:
         several = len(self.files) > 1

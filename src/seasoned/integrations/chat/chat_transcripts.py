@@ -6,7 +6,7 @@ from collections.abc import Iterator
 from typing import Any
 
 from seasoned.errors import InputError, excerpt
-from seasoned.integrations.chat.messages import MessageReader, is_messages
+from seasoned.integrations.chat.messages import MessageReader, is_message, is_messages
 from seasoned.integrations.conversation import content_id, ending_of
 from seasoned.integrations.field_rules import MISSING, FieldRules, value_at
 from seasoned.integrations.json_input import Document, ReadEpisode, parse_strict_json
@@ -32,7 +32,8 @@ def read_chat(document: Document, rules: FieldRules | None = None) -> Iterator[R
 
     The messages are under `messages`, under the path of the rules, or else the only list of messages at most three
     levels deep. In a transcript, each assistant message is a turn. In a logged call, only the answer is a turn: earlier
-    messages are context, and steps of their own calls.
+    messages are context, and steps of their own calls. A logged call is a `request` or a `body` with its `response`, or
+    `messages` beside a `response` (with `choices`, or as a text) or an `output`.
 
     | field | becomes |
     |---|---|
@@ -65,7 +66,8 @@ def read_chat(document: Document, rules: FieldRules | None = None) -> Iterator[R
     reader = MessageReader()
     items = [item for message in context for item in reader.items(message, recorded=False)]
     items += [item for message in messages for item in reader.items(message)]
-    finish = next((m["finish_reason"] for m in reversed(messages) if isinstance(m.get("finish_reason"), str)), None)
+    finishes = [message.get("finish_reason") for message in messages if message is not None]
+    finish = next((reason for reason in reversed(finishes) if isinstance(reason, str)), None)
     when = next((fields[key] for key in ("created_at", "created", "timestamp") if fields.get(key) is not None), None)
     yield rules.read(
         items,
@@ -94,14 +96,16 @@ def _conversation(source: dict[str, Any], path: str | None) -> tuple[dict[str, A
                 "Name the messages by another path: --messages (in Python: messages=).",
             )
         return source, [], _listed(path, found)
-    if _MESSAGES in source:
-        return source, [], _listed(_MESSAGES, source[_MESSAGES])
-    if "request" in source and "response" in source:
-        request, response = record("request", source["request"]), record("response", source["response"])
+    if (logged := _logged_call(source)) is not None:
+        request, response = logged
         answer = _answer(response)
         common: dict[str, Any] = {key: request[key] for key in ("model", "user", "metadata") if key in request}
         fields = {**common, **response, **source, "finish_reason": answer.get("finish_reason")}
-        return fields, optional_list(_MESSAGES, request.get(_MESSAGES)), [answer]
+        return fields, _listed(_MESSAGES, request.get(_MESSAGES)), [answer]
+    if _MESSAGES in source:
+        messages = _listed(_MESSAGES, source[_MESSAGES])
+        beside = _beside(source, messages)
+        return (source, [], messages) if beside is None else (source, messages, [beside])
     paths = _paths(source)
     if len(paths) == 1:
         return source, [], _listed(paths[0], value_at(source, paths[0]))
@@ -118,10 +122,34 @@ def _conversation(source: dict[str, Any], path: str | None) -> tuple[dict[str, A
     )
 
 
+def _logged_call(source: dict[str, Any]) -> tuple[dict[str, Any], dict[str, Any]] | None:
+    """Return the request and the response of a logged call: `request` or `body`, or the messages, beside `response`."""
+    request = next((source[key] for key in ("request", "body") if isinstance(source.get(key), dict)), None)
+    request = source if request is None and _MESSAGES in source else request
+    response = source.get("response")
+    if not isinstance(request, dict) or not isinstance(response, dict):
+        return None
+    request, response = (one["body"] if isinstance(one.get("body"), dict) else one for one in (request, response))
+    return (request, response) if "choices" in response or "request" in source else None
+
+
+def _beside(source: dict[str, Any], messages: list[Any]) -> dict[str, Any] | None:
+    """Return the answer of a logged call that is a text `response`, or a message `output` or `response`."""
+    last = messages[-1] if messages else None
+    if last is None or last.get("role") == "assistant":
+        return None  # the messages have it
+    for answer in (source.get("response"), source.get("output")):
+        if isinstance(answer, str) and answer.strip():
+            return {"role": "assistant", "content": answer}
+        if is_message(answer) and isinstance(answer, dict) and answer.get("role") == "assistant":
+            return answer
+    return None
+
+
 def _listed(name: str, value: object) -> list[Any]:
     """Return a list of messages, which may be in a text as JSON."""
     messages = optional_list(name, parse_strict_json(value) if isinstance(value, str) and value[:1] == "[" else value)
-    return [record("a message", message) for message in messages]
+    return [message if message is None else record("a message", message) for message in messages]
 
 
 def _paths(source: dict[str, Any]) -> list[str]:
@@ -145,8 +173,8 @@ def _recognises(value: object) -> bool:
         return is_messages(value)
     if not isinstance(value, dict):
         return False
-    pair = isinstance(value.get("request"), dict) and isinstance(value.get("response"), dict)
-    return _MESSAGES in value or (pair and "choices" in value["response"]) or bool(_paths(value))
+    logged = _logged_call(value)
+    return _MESSAGES in value or (logged is not None and "choices" in logged[1]) or bool(_paths(value))
 
 
 def _reward(fields: dict[str, Any]) -> float | None:

@@ -7,6 +7,7 @@ from collections.abc import Iterator
 from typing import Any
 
 from seasoned.errors import InputError
+from seasoned.integrations.chat.message_parts import split_at_steps, usual_part
 from seasoned.integrations.conversation import AgentTurn, InputMessage
 from seasoned.integrations.json_input import parse_strict_json
 from seasoned.integrations.json_shapes import (
@@ -32,15 +33,18 @@ _ROLES = {
     "function_response": "tool",
     "tool_response": "tool",
     "observation": "tool",
+    "environment": "tool",
+    "ipython": "tool",
 }
 _CALL_ROLE = "function_call"
+_RESULT_ROLES = ("tool", "function")
 _KNOWN = {"system", "developer", "user", "assistant", "tool", "function", _CALL_ROLE}
-_CONTENTS = ("content", "value", "text")
-_PARTS_OF_MESSAGES = {*_CONTENTS, "tool_calls", "function_call", "parts"}
+_CONTENTS = ("content", "value", "text", "parts")
+_PARTS_OF_MESSAGES = {*_CONTENTS, "tool_calls", "function_call"}
 _ARGUMENTS = ("arguments", "args", "input", "parameters", "params", "kwargs")
 _RESULTS = ("result", "output", "response", "observation")
 _THOUGHTS = {"thinking", "redacted_thinking", "reasoning"}
-EMPTY, THOUGHT = "messages without text or call", "thoughts"
+EMPTY, THOUGHT, NULL = "messages without text or call", "thoughts", "messages that are null"
 
 
 def is_message(value: object) -> bool:
@@ -58,7 +62,7 @@ def is_message(value: object) -> bool:
 
 def is_messages(value: object) -> bool:
     """Return whether a value is a list that begins with a message."""
-    return isinstance(value, list) and bool(value) and is_message(value[0])
+    return isinstance(value, list) and is_message(next((item for item in value if item is not None), None))
 
 
 def _role(message: dict[str, Any]) -> object:
@@ -90,23 +94,34 @@ class MessageReader:
         | `tool_calls` (with `function`, with `custom`, or flat), `function_call`, parts `tool_use` | the actions |
         | the text beside calls | `AgentTurn.text` |
         | the result in a call, parts `tool_result` | input messages |
-        | reasoning | nothing |
+        | parts of the Vercel AI SDK, Bedrock Converse and Gemini | see `message_parts.usual_part` |
+        | `tool`, `function`, `observation`, `environment`, `ipython`; a content that is no text, as JSON | results |
+        | reasoning; a message that is null | nothing |
 
         Raises:
             InputError: the role, a part or a call is of an unknown kind.
         """
-        fields = record("a message", message)
+        if message is None:
+            self.skipped[NULL] += 1
+            return
+        for part in split_at_steps(record("a message", message)):
+            yield from self._items(part, recorded=recorded)
+
+    def _items(self, fields: dict[str, Any], *, recorded: bool) -> Iterator[InputMessage | AgentTurn]:
         role = _role(fields)
         if not isinstance(role, str) or role not in _KNOWN:
             raise InputError(f"role {describe_value(fields.get('role', role))}", "this role is unknown", CORRECT)
         content = next((fields[name] for name in _CONTENTS if fields.get(name) is not None), None)
         texts, actions, results = self._parts(f"the content of a message of {role!r}", content)
-        text = content_text(f"the content of a message of {role!r}", texts)
+        named = f"the content of a message of {role!r}"
+        text = result_text(named, texts) if role in _RESULT_ROLES and texts != [] else content_text(named, texts)
         if role == _CALL_ROLE:
             yield self._text_call(text, recorded)
         elif role == "assistant":
             yield from self._turn(fields, text, actions, recorded)
-        elif role in ("tool", "function"):
+            yield from results
+        elif role in _RESULT_ROLES and not (results and not text.strip()):
+            yield from results
             name = fields.get("name") or self.calls.get(str(fields.get("tool_call_id")))
             yield InputMessage(f"{role} {name}" if isinstance(name, str) else role, text)
         elif text.strip():
@@ -124,12 +139,12 @@ class MessageReader:
         texts: list[object] = []
         actions: list[str] = []
         results: list[InputMessage] = []
-        for part in content:
+        for part in map(usual_part, content):
             kind = part.get("type") if isinstance(part, dict) else None
             if kind == "tool_use":
                 actions.append(self._named(part.get("name"), part.get("input"), part.get("id")))
             elif kind == "tool_result":
-                tool = self.calls.get(str(part.get("tool_use_id")))
+                tool = part.get("name") or self.calls.get(str(part.get("tool_use_id")))
                 results.append(InputMessage(f"tool {tool}" if tool else "tool", result_text(name, part.get("content"))))
             elif isinstance(kind, str) and kind in _THOUGHTS:
                 self.skipped[THOUGHT] += 1
@@ -141,7 +156,10 @@ class MessageReader:
         self, fields: dict[str, Any], text: str, actions: list[str], recorded: bool
     ) -> Iterator[InputMessage | AgentTurn]:
         results: list[InputMessage] = []
-        for call in optional_list("tool_calls", fields.get("tool_calls")):
+        calls = fields.get("tool_calls")
+        if isinstance(calls, str):
+            calls = parse_strict_json(calls) if calls.strip() else None
+        for call in optional_list("tool_calls", calls):
             actions.append(self._call(call, results))
         if fields.get("function_call") is not None:
             call = record("function_call", fields["function_call"])

@@ -4,12 +4,13 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Iterator
+from pathlib import PurePath
 from typing import Any
 
 from seasoned.checks import check_reward
 from seasoned.integrations.conversation import AgentTurn, InputMessage, content_id
 from seasoned.integrations.field_rules import FieldRules
-from seasoned.integrations.json_input import Document, ReadEpisode
+from seasoned.integrations.json_input import Document, ReadEpisode, parse_strict_json
 from seasoned.integrations.json_shapes import (
     content_text,
     describe_value,
@@ -24,6 +25,7 @@ from seasoned.types import Ending
 
 __all__ = ["SWE_AGENT", "read_trajectory"]
 
+_SUFFIX = ".traj"
 _CUT_OFF = ("exit_cost", "exit_context", "exit_total_execution_time", "exit_command_timeout", "early_exit")
 _FAILED = ("exit_api", "exit_error", "exit_environment_error", "exit_format", "error")
 
@@ -37,7 +39,7 @@ def read_trajectory(document: Document, rules: FieldRules) -> Iterator[ReadEpiso
     | `action` of a step of `trajectory` | the action |
     | `observation` | the next state |
     | `thought`, else `response` | the text beside the action |
-    | `instance_id`, else that of `replay_config` or `environment` | the task |
+    | `instance_id`, else that of `replay_config`, else the file's name `ID.traj`, else the first message | the task |
     | a hash of the content | the episode's id |
     | `info.resolved`, `info.score`, else `info.reward` | the last step's reward: true is 1, false is 0 |
     | `info.exit_status`: submitted; cost, context, time; an error | terminated; truncated; aborted |
@@ -69,7 +71,7 @@ def read_trajectory(document: Document, rules: FieldRules) -> Iterator[ReadEpiso
         line=document.line,
         created_at=None,
         skipped=skipped,
-        task=_task(source),
+        task=_task(source, rules.file),
         id=content_id("swe-agent", source),
         reward=None if outcome is None else _number(outcome),
         ending=_ending(info.get("exit_status")),
@@ -99,13 +101,17 @@ def _first_messages(source: dict[str, Any], skipped: Counter[str]) -> Iterator[I
         yield InputMessage("user", problem)
 
 
-def _task(source: dict[str, Any]) -> str | None:
-    """Return the id of the problem, from wherever the version of the agent has it."""
-    for key in ("instance_id", "environment"):
-        value = source.get(key)
-        if isinstance(value, str | int) and (key != "environment" or value != "main"):
-            return text_key(key, value)
-    return None
+def _task(source: dict[str, Any], file: str | None) -> str | None:
+    """Return the id of the problem, from wherever the version of the agent has it; `environment` is a constant."""
+    replay = source.get("replay_config")
+    if isinstance(replay, str) and replay.strip():
+        replay = parse_strict_json(replay)
+    problem = replay.get("problem_statement") if isinstance(replay, dict) else None
+    for key, holder in (("instance_id", source), ("instance_id", replay), ("id", problem)):
+        if isinstance(holder, dict) and isinstance(holder.get(key), str | int):
+            return text_key(key, holder[key])
+    name = PurePath(file or "").name.removesuffix(".gz")
+    return name.removesuffix(_SUFFIX) if name.endswith(_SUFFIX) and len(name) > len(_SUFFIX) else None
 
 
 def _ending(status: object) -> Ending:
