@@ -2,13 +2,24 @@
 
 from __future__ import annotations
 
+from collections import Counter
+
 import numpy as np
 import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
 
 from seasoned import Episode, Memory, Step
 from seasoned.lab.diagnosis.doctor import diagnose
 from seasoned.lab.diagnosis.drift import task_drifts
-from seasoned.lab.diagnosis.outcome_checks import OutcomeScores, overall_concordance, score, within_tasks_concordance
+from seasoned.lab.diagnosis.outcome_checks import (
+    OutcomeScores,
+    check_outcomes,
+    overall_concordance,
+    sample_tasks,
+    score,
+    within_tasks_concordance,
+)
 from seasoned.lab.diagnosis.trace_checks import action_names, check_actions_elsewhere, check_coverage, check_task_groups
 from seasoned.states import SubwordEncoder, TokenEncoder
 
@@ -33,12 +44,50 @@ def test_actions_that_name_their_task_are_a_finding_with_the_figure_within_tasks
     named = checks["actions that name their task"]
     assert named.verdict == "finding"
     assert named.numbers["share"] == 1.0
-    assert "Within tasks" in named.seen
+    assert "of one task" in named.seen
     assert checks["actions that occur in other tasks"].numbers == {
         "steps": 40,
         "exact_elsewhere": 0,
         "name_elsewhere": 40,
     }
+
+
+def test_runs_of_one_task_are_drawn_together():
+    tasks = [f"task {number % 333}" for number in range(1998)] + [f"single {number}" for number in range(300)]
+    drawn = sample_tasks(tasks, seed=1)
+    runs = Counter(tasks[at] for at in drawn)
+    assert (len(drawn), sorted(runs.values())[1:]) == (160, [6] * 26)  # the last task gives what still fits
+    assert drawn == sorted(set(drawn))
+    assert drawn != sample_tasks(tasks, seed=2)
+    assert not any(task.startswith("single") for task in runs)
+
+
+@given(st.lists(st.sampled_from("abcdefgh"), max_size=60), st.integers(1, 30))
+@settings(max_examples=50)
+def test_a_draw_of_tasks_is_full_and_takes_the_latest_runs(tasks, most):
+    drawn = sample_tasks(tasks, most=most)
+    assert len(drawn) == len(set(drawn)) == min(most, len(tasks))
+    for task in set(tasks):
+        runs = [at for at, one in enumerate(tasks) if one == task]
+        taken = [at for at in drawn if tasks[at] == task]
+        assert taken == runs[len(runs) - len(taken) :]
+
+
+def test_a_large_store_has_a_figure_within_tasks_and_says_what_was_drawn():
+    episodes = [
+        Episode(f"t{number % 100}", [Step(STATE, "go", float((number // 100) % 2))], id=str(number))
+        for number in range(300)
+    ]
+    with Memory.open(":memory:") as memory:
+        found = score(memory, episodes, policy="default", seed=3)
+    assert within_tasks_concordance(found).n_pairs >= 100
+    assert found.sampled == "160 episodes of 54 tasks, drawn by task (seed 3) from 300 episodes of 100 tasks"
+
+
+def test_where_no_two_runs_of_a_task_differ_there_is_nothing_to_compare():
+    alike = OutcomeScores(("a", "a", "b"), np.array([1.0, 1.0, 0.0]), np.zeros(3), 0, 0)
+    assert "nothing to compare" in str(within_tasks_concordance(alike))
+    assert check_outcomes(alike).verdict == "not checked"
 
 
 def test_within_tasks_the_trap_scores_all_runs_alike():

@@ -86,7 +86,7 @@ def doctor(path: str, policy: str, last: int | None, seed: int, namespace: str |
     )
     verdict = "healthy" if diagnosis.healthy else counted(len(diagnosis.findings), "finding")
     lines = [f"{verdict}: {counted(diagnosis.n_episodes, 'episode')}, as the policy {diagnosis.policy!r} uses them"]
-    for title, kind in (("", "finding"), ("fine:", "fine"), ("too little data:", "not checked")):
+    for title, kind in (("", "finding"), ("fine:", "fine"), ("not checked:", "not checked")):
         checks = [check for check in diagnosis.checks if check.verdict == kind]
         if checks and title:
             lines.append(f"\n{title}")
@@ -293,10 +293,12 @@ def audit(
 
 
 def _plain_audit_parts(audit: PlainAudit) -> list[Any]:
+    scored, _, drawn = audit.sampled.partition(", drawn ")
     return [
         {
             "policy": audit.policy,
-            "scored": f"{counted(audit.n_episodes, 'episode')}, each by a memory without it",
+            "scored": f"{scored}, each by a memory without it",
+            **({"drawn": drawn} if drawn else {}),
             "flips": "cannot be said: no step has the model's logprobs",
         },
         "\nshare of pairs in which the episode that earned more has the higher advantages:",

@@ -78,13 +78,16 @@ def diagnose(memory: Memory, *, policy: str = "default", last: int | None = None
         ...         _ = memory.add(Episode("checkout", [Step("page:pay", "click(confirm)")]))
         ...     diagnosis = diagnose(memory)
         >>> [check.name for check in diagnosis.findings]
-        ['priors and propensities', 'rewards']
+        ['rewards']
     """
     episodes = counted_episodes(memory)
     flips, decisions = FlipCounter(memory.gamma), DecisionLog()
-    for episode in replay(memory, lambda known: JitRL.preset(policy, known), last=last, seed=seed, episodes=episodes):
-        flips.add(episode)
-        decisions.add(episode)
+    replayed = replay(memory, lambda known: JitRL.preset(policy, known), last=last, seed=seed, episodes=episodes)
+    have_priors = any(step.prior is not None for episode in episodes for step in episode.steps)
+    if have_priors:  # else no step can be decided
+        for episode in replayed:
+            flips.add(episode)
+            decisions.add(episode)
     settings = JitRL.preset(policy, memory).settings
     gamma = memory.gamma if settings.gamma is None else settings.gamma
     excluded_episodes, excluded_events = memory.excluded_ids()
@@ -114,18 +117,19 @@ def diagnose(memory: Memory, *, policy: str = "default", last: int | None = None
         check_identifying_actions(states, episodes, scores),
         check_outcomes(scores, seed),
         check_held_back(scores),
-        decisions.check_abstention(recurs=recurrence.verdict != "finding", threshold=settings.threshold),
-        decisions.check_advantages(
-            gamma,
-            rewarded=any(step.reward for episode in episodes for step in episode.steps),
-            final_rewards=all(not any(s.reward for s in e.steps[:-1]) for e in episodes),
-        ),
-        check_flips(flips.audit()),
         check_loops(states, episodes),
         check_drift(task_drifts(episodes, seed=seed)),
         check_transitions(states, episodes, memory.encoder),
-        decisions.check_offered_actions(),
         *check_speed(memory, states, k=settings.k, threshold=settings.threshold, similarity=settings.similarity),
     ]
+    if have_priors:
+        rewarded = any(step.reward for episode in episodes for step in episode.steps)
+        final_rewards = all(not any(step.reward for step in episode.steps[:-1]) for episode in episodes)
+        checks += [
+            decisions.check_abstention(recurs=recurrence.verdict != "finding", threshold=settings.threshold),
+            decisions.check_advantages(gamma, rewarded=rewarded, final_rewards=final_rewards),
+            check_flips(flips.audit()),
+            decisions.check_offered_actions(),
+        ]
     order = ("finding", "fine", "not checked")
     return Diagnosis(policy, len(episodes), tuple(sorted(checks, key=lambda check: order.index(check.verdict))))

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections import Counter, defaultdict
 from collections.abc import Sequence
 
+from seasoned.errors import counted
 from seasoned.lab.diagnosis.check_result import CheckResult, finding_if, not_checked, share
 from seasoned.lab.diagnosis.drift import LEVEL, MIN_DRIFT_EPISODES, TaskDrift
 from seasoned.lab.diagnosis.state_checks import EncodedStates
@@ -34,7 +35,10 @@ def check_drift(tasks: Sequence[TaskDrift]) -> CheckResult:
     if not tested:
         most = max((task.n_older + task.n_recent for task in tasks), default=0)
         return not_checked(name, f"{len(tasks)} tasks with up to {most} episodes", rule, **numbers)
-    seen = f"{len(tested)} of {len(tasks)} tasks tested: {len(fell)} fell, {rose} rose"
+    seen = f"{len(fell)} fell, {rose} rose, of {counted(len(tested), 'test')}"
+    pooled = sum(task.pooled for task in tested)
+    if pooled:
+        seen += f" (one of them is of {counted(pooled, 'small task')} together)"
     for task in fell[:_SHOWN]:
         seen += f"; {task.task[:40]!r} by {task.difference} (adjusted p = {task.adjusted:.2g})"
     return finding_if(
@@ -76,7 +80,7 @@ def check_transitions(states: EncodedStates, episodes: Sequence[Episode], encode
                     elsewhere += next_ != usual
     numbers = {"comparable_steps": comparable, "elsewhere": elsewhere}
     if comparable < _MIN_TRANSITIONS:
-        return not_checked(name, f"{comparable} recent steps can be compared", rule, **numbers)
+        return not_checked(name, f"{comparable} recent steps repeat an action at a state of before", rule, **numbers)
     return finding_if(
         elsewhere > _MAX_CHANGED * comparable,
         name,

@@ -27,11 +27,13 @@ __all__ = [
     "check_identifying_actions",
     "check_outcomes",
     "overall_concordance",
+    "sample_tasks",
     "score",
     "within_tasks_concordance",
 ]
 
 _MOST_EPISODES = 160
+_RUNS_PER_TASK = 20  # more where there are too few tasks for _MOST_EPISODES
 _MOST_STEPS = 4  # of one episode
 _MIN_PAIRS = 20
 _SHUFFLES = 200
@@ -49,6 +51,7 @@ class OutcomeScores:
         scores: shape (E,), in units of the policy's advantages.
         n_calls: the number of times that a remembered call with arguments might have been proposed.
         n_held_back: how many of these fit only elsewhere.
+        sampled: which episodes these are, in words.
     """
 
     tasks: tuple[str, ...]
@@ -56,6 +59,7 @@ class OutcomeScores:
     scores: Floats
     n_calls: int
     n_held_back: int
+    sampled: str = "all episodes"
 
 
 @dataclass(frozen=True, slots=True)
@@ -78,7 +82,7 @@ class Concordance:
 
     def __str__(self) -> str:
         if self.value is None:
-            return "no pair"
+            return "nothing to compare (no two of these runs earned differently)"
         shuffled = f"shuffled [{self.shuffled_low:.2f}, {self.shuffled_high:.2f}]"
         return f"{self.value:.2f} [{self.low:.2f}, {self.high:.2f}] of {self.n_pairs} pairs ({shuffled})"
 
@@ -91,34 +95,72 @@ def score(
     settings: Mapping[str, Any] | None = None,
     seed: int = 0,
 ) -> OutcomeScores:
-    """Return the advantages of the actions of up to 160 of the latest episodes, each by a memory without it.
+    """Return the advantages of the actions of up to 160 episodes, each by a memory without it.
 
-    The episodes are dealt into two halves; each half is scored by a memory of the other. Candidates are the action that
-    was taken and those at the neighbours, under an even policy.
+    Of more episodes, whole tasks are drawn (`sample_tasks`), since runs are compared within a task. The episodes are
+    dealt into two halves; each half is scored by a memory of the other. Candidates are the action that was taken and
+    those at the neighbours, under an even policy.
 
     Args:
         memory: for its encoder and discount.
         episodes: those that count, in commit order.
         policy: the preset.
         settings: of it, changed.
-        seed: of the deal.
+        seed: of the draw of tasks and of the deal.
     """
-    latest = episodes[-_MOST_EPISODES:]
-    side = np.random.default_rng(seed).permutation(len(latest)) % 2
-    scores = np.zeros(len(latest))
+    drawn = [episodes[at] for at in sample_tasks([episode.task for episode in episodes], seed=seed)]
+    side = np.random.default_rng(seed).permutation(len(drawn)) % 2
+    scores = np.zeros(len(drawn))
     n_calls = n_held_back = 0
     for half in (0, 1):
         with Memory.open(
             ":memory:", encoder=memory.encoder, gamma=memory.gamma, max_text_bytes=memory.session.max_text_bytes
         ) as known:
-            known.add_many([episode for episode, at in zip(latest, side, strict=True) if at != half])
+            known.add_many([episode for episode, at in zip(drawn, side, strict=True) if at != half])
             judge = JitRL.preset(policy, known, **(settings or {}))
             for number in np.flatnonzero(side == half).tolist():
-                found, calls, held_back = _score_episode(judge, latest[number], seed)
+                found, calls, held_back = _score_episode(judge, drawn[number], seed)
                 scores[number] = found
                 n_calls, n_held_back = n_calls + calls, n_held_back + held_back
-    totals = np.array([math.fsum(step.reward for step in episode.steps) for episode in latest])
-    return OutcomeScores(tuple(episode.task for episode in latest), totals, scores, n_calls, n_held_back)
+    totals = np.array([math.fsum(step.reward for step in episode.steps) for episode in drawn])
+    tasks = tuple(episode.task for episode in drawn)
+    sampled = f"{counted(len(drawn), 'episode')} of {counted(len(set(tasks)), 'task')}"
+    if len(drawn) < len(episodes):
+        n_tasks = len({episode.task for episode in episodes})
+        sampled += f", drawn by task (seed {seed}) from {len(episodes)} episodes of {counted(n_tasks, 'task')}"
+    return OutcomeScores(tasks, totals, scores, n_calls, n_held_back, sampled)
+
+
+def sample_tasks(tasks: Sequence[str], *, most: int = _MOST_EPISODES, seed: int = 0) -> list[int]:
+    """Return the positions of up to `most` episodes, whole tasks drawn at random, in ascending order.
+
+    Tasks with several runs come first. Of a task with over 20 runs the latest 20 are taken, or more if all tasks
+    together would otherwise give fewer than `most`. The last task drawn gives as many as still fit.
+
+    Args:
+        tasks: of the episodes, in commit order.
+        most: number of episodes.
+        seed: of the draw.
+
+    Example:
+        >>> sample_tasks(["a", "b", "a", "c", "b", "a"], most=3, seed=1)
+        [0, 2, 5]
+    """
+    runs: defaultdict[str, list[int]] = defaultdict(list)
+    for at, task in enumerate(tasks):
+        runs[task].append(at)
+    most_runs = _RUNS_PER_TASK
+    while sum(min(len(of_task), most_runs) for of_task in runs.values()) < min(most, len(tasks)):
+        most_runs *= 2
+    groups = list(runs.values())
+    order = np.random.default_rng(seed).permutation(len(groups)).tolist()
+    drawn: list[int] = []
+    for number in sorted(order, key=lambda number: len(groups[number]) == 1):
+        n_left = most - len(drawn)
+        if not n_left:
+            break
+        drawn += groups[number][-min(most_runs, n_left) :]
+    return sorted(drawn)
 
 
 def _score_episode(judge: JitRL, episode: Episode, seed: int) -> tuple[float, int, int]:
@@ -207,7 +249,10 @@ def check_outcomes(found: OutcomeScores, seed: int = 0) -> CheckResult:
         "over_low": overall.low,
         "over_high": overall.high,
     }
-    seen = f"the run that earned more has the higher advantages in {within} of one task, {overall} of all"
+    seen = (
+        "share of pairs in which the run that earned more has the higher advantages: "
+        f"of one task {within}; of all {overall}. Scored were {found.sampled}"
+    )
     if within.value is None or within.n_pairs < _MIN_PAIRS:
         return not_checked(name, seen, rule, **numbers)
     return finding_if(
@@ -245,11 +290,12 @@ def check_identifying_actions(states: EncodedStates, episodes: Sequence[Episode]
     n_runs = np.array([runs[task] for task in range(len(runs))], dtype=np.int64)
     part = share_of_identifying_steps(TaskCells(states_of, actions, tasks, counts, np.zeros(len(counts)), n_runs))
     within = within_tasks_concordance(found)
-    seen = f"{part:.0%} of the steps of {counted(sum(n > 1 for n in runs.values()), 'task')} with several runs"
+    repeated = counted(sum(n > 1 for n in runs.values()), "task")
+    seen = f"{part:.0%} of the steps of {repeated} with several runs take an action of that task alone"
     if part >= _IDENTIFYING:
         seen += (
-            "; there Q is the task's success rate, not the action's. Within tasks the run that earned more has the "
-            f"higher advantages in {within}"
+            "; there Q is the task's success rate, not the action's. Share of pairs of one task in which the run that "
+            f"earned more has the higher advantages: {within}. Scored were {found.sampled}"
         )
     return finding_if(
         part >= _IDENTIFYING,
@@ -270,5 +316,8 @@ def check_held_back(found: OutcomeScores) -> CheckResult:
     numbers = {"calls": found.n_calls, "held_back": found.n_held_back}
     if not found.n_calls:
         return not_checked(name, "no remembered calls with arguments", rule, **numbers)
-    seen = f"held back at {share(found.n_held_back, found.n_calls, 'remembered calls near a step')}"
+    seen = (
+        f"{share(found.n_held_back, found.n_calls, 'remembered calls near a step')} are not proposed there: their "
+        "arguments, such as ids of other runs, are not in the state or goal"
+    )
     return finding_if(False, name, seen, rule=rule, next_step="", numbers=numbers)

@@ -28,18 +28,36 @@ _LISTED_NOTES = 5
 
 
 def check_priors(episodes: Sequence[Episode]) -> CheckResult:
-    """Check that steps have the model's logprobs and the propensity, which replay and evaluation need."""
+    """Check that steps have the model's logprobs and the propensity, which replay and evaluation need.
+
+    An import mostly has neither at any step: that is no finding, since its user cannot change it.
+    """
+    name = "priors and propensities"
+    rule = (
+        f"at most {_MAX_UNKNOWN:.0%} of the steps lack either: what memory changes there, and what another policy "
+        "would earn, cannot be computed"
+    )
     steps = [step for episode in episodes for step in episode.steps]
     no_prior = sum(step.prior is None for step in steps)
     no_propensity = sum(step.propensity is None for step in steps)
+    numbers = {"steps": len(steps), "without_prior": no_prior, "without_propensity": no_propensity}
+    if no_prior == no_propensity == len(steps):
+        return not_checked(
+            name,
+            f"none of {len(steps)} steps has them, as is usual in an import, so decisions are not replayed "
+            "(neighbours, advantages, flips). An agent that records its decisions, "
+            "episode.record(state, decision), stores both",
+            rule,
+            **numbers,
+        )
     return finding_if(
         max(no_prior, no_propensity) > _MAX_UNKNOWN * len(steps),
-        "priors and propensities",
+        name,
         f"no prior at {share(no_prior, len(steps), 'steps')}, no propensity at "
         f"{share(no_propensity, len(steps), 'steps')}",
-        rule=f"at most {_MAX_UNKNOWN:.0%} of the steps lack either; audit and evaluate skip those",
+        rule=rule,
         next_step="Record the decision itself: episode.record(state, decision, reward). It carries both.",
-        numbers={"steps": len(steps), "without_prior": no_prior, "without_propensity": no_propensity},
+        numbers=numbers,
     )
 
 
@@ -77,18 +95,20 @@ def check_rewards(episodes: Sequence[Episode]) -> CheckResult:
     name, rule = "rewards", "some reward is not 0, and not all episodes earn the same"
     totals = [math.fsum(step.reward for step in episode.steps) for episode in episodes]
     rewarded = sum(step.reward != 0.0 for episode in episodes for step in episode.steps)
+    rewarded_episodes = sum(any(step.reward != 0.0 for step in episode.steps) for episode in episodes)
     n_steps = sum(len(episode.steps) for episode in episodes)
     spread = robust_spread(totals, np.ones(len(totals)))
     numbers = {
         "episodes": len(totals),
         "steps": n_steps,
         "rewarded_steps": rewarded,
+        "rewarded_episodes": rewarded_episodes,
         "mean_total": float(np.mean(totals)) if totals else None,
         "spread_of_totals": spread,
     }
     if len(totals) < _MIN_EPISODES:
         return not_checked(name, f"{len(totals)} episodes", f"{rule} (from {_MIN_EPISODES} episodes on)", **numbers)
-    seen = f"{share(rewarded, n_steps, 'steps')} have a reward; "
+    seen = f"{share(rewarded_episodes, len(totals), 'episodes')} have a reward other than 0; "
     seen += f"an episode earns {np.mean(totals):.4g} (mean of {len(totals)})"
     if rewarded:
         seen += f", from {min(totals):.4g} to {max(totals):.4g}"

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import dataclasses
+import math
 import time
 from collections import Counter
 from collections.abc import Sequence
@@ -46,6 +47,7 @@ _MAX_DOMINATED = 0.5
 _MAX_FEATURES = 2000
 _MAX_QUERY_S = 0.02
 _QUERIES = 30
+_ROUNDS = 3  # the fastest counts: other programs only add time
 
 # ------------------------------------------------------------------------------------------ encoded states
 
@@ -108,12 +110,14 @@ def check_recurrence(states: EncodedStates, encoder: StateEncoder, *, needed: bo
         return finding_if(False, name, seen, rule=rule, next_step="", numbers=numbers)
     volatile = _volatile_tokens(states)
     if volatile:
-        seen += f"; in one episode only: {', '.join(volatile)}"
+        seen += f"; words of one episode only: {', '.join(volatile)}"
         numbers["volatile"] = ", ".join(volatile)
     advice = "Describe a state by the facts that a decision depends on: a template (seasoned.states.TemplateEncoder)"
     helpful = _helpful_masks(states, encoder)
     if helpful is None and not needed:
-        return not_checked(name, f"{seen}; states that are compared by rarity need not recur", rule, **numbers)
+        return not_checked(
+            name, f"{seen}. This policy compares states by rare words, so they need not recur", rule, **numbers
+        )
     if helpful is not None:
         masks, masked = helpful
         distinct = len(masked.distinct)
@@ -254,7 +258,7 @@ def check_distinctness(states: EncodedStates, threshold: float, similarity: Simi
     if len(distinct) < _MIN_STATES:
         return not_checked(name, f"{len(distinct)} distinct states", f"{rule} (from {_MIN_STATES} on)", **numbers)
     if similarity == "rarity":
-        return not_checked(name, f"{len(distinct)} distinct states, which lend by their similarity", rule, **numbers)
+        return not_checked(name, f"{len(distinct)} distinct states; this policy uses no threshold", rule, **numbers)
     if len(distinct) > _SAMPLE:
         distinct = [distinct[i] for i in np.linspace(0, len(distinct) - 1, _SAMPLE).astype(int)]
     similarities = np.array([jaccard(a, b) for i, a in enumerate(distinct) for b in distinct[:i]])
@@ -299,21 +303,23 @@ def check_speed(
         return EvidenceQuery(text, k=k, unit="states", threshold=threshold, similarity=similarity)
 
     memory.evidence(query(queries[0]))  # the first query loads the index
-    times_s: list[float] = []
-    for text in queries:
-        began = time.perf_counter()
-        memory.evidence(query(text))
-        times_s.append(time.perf_counter() - began)
+    times_s = [math.inf] * len(queries)
+    for _ in range(_ROUNDS):
+        for number, text in enumerate(queries):
+            began = time.perf_counter()
+            memory.evidence(query(text))
+            times_s[number] = min(times_s[number], time.perf_counter() - began)
     return [size, query_speed(times_s, len(states.distinct))]
 
 
 def query_speed(query_s: Sequence[float], distinct_states: int) -> CheckResult:
-    """Check the times of queries, in seconds each."""
+    """Check the times of queries, in seconds each: the fastest of three."""
     median, slow = np.quantile(query_s, [0.5, 0.9]).tolist()
     return finding_if(
         median > _MAX_QUERY_S,
         "speed of retrieval",
-        f"{1000 * median:.2f} ms (median), {1000 * slow:.2f} ms at the 90th percentile of {len(query_s)} queries",
+        f"{1000 * median:.2f} ms (median), {1000 * slow:.2f} ms at the 90th percentile of {len(query_s)} queries "
+        "(fastest of three)",
         rule=f"the median is at most {1000 * _MAX_QUERY_S:g} ms",
         next_step=f"{distinct_states} distinct states are searched: install the compiled index (pip install "
         "'seasoned[fast]'), mask the parts that change from visit to visit, or prune (docs/how-to/retention.md).",

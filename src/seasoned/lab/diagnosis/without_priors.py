@@ -33,6 +33,7 @@ class PlainAudit:
     Args:
         policy: the preset.
         n_episodes: number of episodes, each scored by a memory without it.
+        sampled: which these are, in words.
         within_tasks: pairs of one task: whether the episode that earned more has the higher advantages.
         over_episodes: the same of all pairs.
         after_higher, after_lower: mean total reward of the episodes whose advantages are above their task's mean, and
@@ -41,6 +42,7 @@ class PlainAudit:
 
     policy: str
     n_episodes: int
+    sampled: str
     within_tasks: Concordance
     over_episodes: Concordance
     after_higher: Interval | None
@@ -92,6 +94,7 @@ def audit_without_priors(
     return PlainAudit(
         policy,
         len(found.tasks),
+        found.sampled,
         within_tasks_concordance(found, seed),
         overall_concordance(found, seed),
         mean_interval(higher) if len(higher) > 1 else None,
