@@ -175,7 +175,7 @@ REFUSED = [
     (changed(agent=None), "agent must be a JSON object"),
     (changed(agent={"name": 7}), "agent name must be a str"),
     (changed(extra=[1]), "extra must be a JSON object"),
-    (changed(extra={"reward": "1"}), "reward must be a number"),
+    (changed(extra={"reward": "high"}), "reward must be a number"),
     (with_step(source="robot", message="x"), "the source must be system, user or agent"),
     (with_step(source=None, message="x"), "the source must be system, user or agent"),
     (with_step(source="agent", message=""), "a step needs a message, a call or an observation"),

@@ -439,7 +439,7 @@ def test_task_is_named_by_field_or_pattern(task, expected):
         ([samples.TRAJ], {"messages": "traj"}, "--messages"),
         ([samples.TRAJ], {"task": "nothing"}, "openai: nothing: no such field"),
         ([samples.TRAJ], {"task": "/Monday/"}, "openai: the first user message"),
-        ([samples.TRAJ], {"reward": "scenario"}, "a reward must be a number"),
+        ([samples.TRAJ], {"reward": "scenario"}, "scenario must be a number"),
         ([{**samples.TAU2["simulations"][0], "messages": [{"role": "bot", "text": ""}]}], {}, "role 'bot'"),
         ([{**samples.INSPECT_SAMPLE, "scores": {"a": {}, "b": {}}}], {}, "inspect: sample 0: scores ['a', 'b']"),
     ],

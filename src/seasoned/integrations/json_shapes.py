@@ -94,7 +94,7 @@ def optional_reward(name: str, value: object) -> float | None:
             value = float(value)
         except ValueError:
             raise InputError(
-                f"{name} = {describe_value(value)}", "a reward must be a number", "Name another field."
+                f"{name} = {describe_value(value)}", f"{name} must be a number", "Name another field."
             ) from None
     return check_reward(name, check_number(name, value))
 
