@@ -5,7 +5,9 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from seasoned import Episode, JitRL, Memory, Step
+from seasoned import Choice, Episode, JitRL, Memory, Step
+from seasoned.actions import ToolAction
+from seasoned.errors import InputError
 
 STATE = "agent: anything else"
 
@@ -28,6 +30,63 @@ def test_the_success_rate_of_a_task_is_no_advantage_of_its_actions(seed):
         even = {cancel("W100"): -0.7, cancel("W900"): -0.7}
         decision = JitRL(memory).decide(STATE, even, seed=0)
     assert decision.probs[cancel("W100")] == pytest.approx(0.5, abs=0.01)
+
+
+def with_an_unrelated_episode(memory):
+    memory.add(Episode("long", [Step(f"room {i} of another house", "go", 0.0) for i in range(260)]))
+
+
+def with_one_choice_at_the_state(memory):
+    episode = memory.add(Episode("other", [Step(STATE, "look", 0.0)]))
+    memory.feedback(episode, Choice(("look", "wait"), 0), author="ann", step=0)
+
+
+@pytest.mark.parametrize(
+    ("then", "settings"),
+    [(with_an_unrelated_episode, {}), (with_one_choice_at_the_state, {}), (lambda memory: None, {"decay": 0.99})],
+    ids=["unrelated episode", "choice", "decay"],
+)
+def test_the_trap_stays_shut(then, settings):
+    with Memory.open(":memory:") as memory:
+        trapped(memory, np.random.default_rng(0))
+        then(memory)
+        decision = JitRL(memory, **settings).decide(STATE, {cancel("W100"): -0.7, cancel("W900"): -0.7}, seed=0)
+    assert decision.probs[cancel("W100")] == pytest.approx(0.5, abs=0.05)
+
+
+@pytest.mark.parametrize(("n_tasks", "n_runs"), [(2, 300), (60, 20)])
+def test_the_trap_stays_shut_for_tasks_played_one_after_another(n_tasks, n_runs):
+    rng, rates = np.random.default_rng(1), np.linspace(0.95, 0.05, n_tasks)
+    with Memory.open(":memory:") as memory:
+        memory.add_many(
+            Episode(f"task {t}", [Step(STATE, cancel(f"W{t}"), float(rng.random() < rate))])
+            for t, rate in enumerate(rates)
+            for _ in range(n_runs)
+        )
+        decision = JitRL(memory).decide(STATE, {cancel(f"W{t}"): 0.0 for t in range(n_tasks)}, seed=0)
+    assert max(decision.probs.values()) == pytest.approx(1 / n_tasks, rel=0.01)
+
+
+def test_two_runs_of_an_odd_task_silence_nothing_that_single_runs_teach():
+    with Memory.open(":memory:") as memory:
+        for i in range(100):
+            memory.add(Episode(f"ticket {i}", [Step(STATE, ("deny", "refund")[i % 2], float(i % 2))]))
+        for _ in range(2):
+            memory.add(Episode("odd", [Step(STATE, "run the backup", 0.5)]))
+        decision = JitRL(memory).decide(STATE, {"refund": -0.7, "deny": -0.7}, seed=0)
+    assert decision.probs["refund"] > 0.99
+
+
+def test_single_runs_teach_beside_a_majority_of_tasks_with_calls_of_their_own():
+    with Memory.open(":memory:") as memory:
+        for i in range(20):
+            memory.add(Episode(f"ticket {i}", [Step(STATE, ("deny", "refund")[i % 2], float(i % 2))]))
+        trapped(memory, np.random.default_rng(0))
+        policy = JitRL(memory)
+        own = policy.decide(STATE, {cancel("W100"): -0.7, cancel("W900"): -0.7}, seed=0)
+        shared = policy.decide(STATE, {"refund": -0.7, "deny": -0.7}, seed=0)
+    assert own.probs[cancel("W100")] == pytest.approx(0.5, abs=0.05)
+    assert shared.probs["refund"] > 0.99
 
 
 def test_actions_of_one_task_are_still_told_apart():
@@ -94,6 +153,31 @@ def test_an_identifier_of_another_customer_is_not_proposed_in_any_text(action):
     assert elsewhere.memory_only == ("ask again",)
     assert action in named.memory_only
     assert action in same.memory_only
+
+
+@pytest.mark.parametrize("task", ["checkout", None])
+def test_a_call_of_the_task_being_played_is_proposed_in_a_memory_of_one_task(task):
+    fast, slow = 'pay({"mode":"fast"})', 'pay({"mode":"slow"})'
+    with Memory.open(":memory:") as memory:
+        for i in range(20):
+            memory.add(Episode("checkout", [Step("page cart", (slow, fast)[i % 2], float(i % 2))]))
+        policy = JitRL(memory)
+        same = policy.decide("page cart", {"wait": 0.0}, admissible="any", task=task, seed=0)
+        other = policy.decide("page cart", {"wait": 0.0}, admissible="any", task="another", seed=0)
+    assert set(same.memory_only) == {fast, slow}
+    assert same.probs[fast] > 0.5
+    assert other.memory_only == ()
+
+
+def test_calls_that_differ_in_case_alone_are_candidates_only_where_a_memory_keeps_them_apart():
+    one, other = (ToolAction("get", {"id": id_}).text for id_ in ("aB", "Ab"))
+    with Memory.open(":memory:") as memory:
+        for i in range(20):
+            memory.add(Episode("t", [Step(STATE, (one, other)[i % 2], 1.0 - i % 2)]))
+        with pytest.raises(InputError, match="case"):
+            JitRL(memory).decide(STATE, {'get({"id":"aB"})': -0.7, 'get({"id":"Ab"})': -0.7}, seed=0)
+        probs = JitRL(memory).decide(STATE, {one: -0.7, other: -0.7}, seed=0).probs
+    assert probs[one] > 0.9
 
 
 def test_two_spellings_of_one_call_share_their_evidence():

@@ -141,7 +141,7 @@ def proposable(action: str, row: int, evidence: Evidence, texts: Sequence[str]) 
     Args:
         action: as it was taken.
         row: its row of the evidence.
-        evidence: with sums by task, unless all are of one task.
+        evidence: with sums by task.
         texts: the state, and the goal if there is one.
     """
     has_own_identifiers = _all_occur(_identifiers(action), texts)

@@ -9,6 +9,7 @@ from seasoned.actions import action_key
 from seasoned.checks import check_mapping, check_reward, check_text
 from seasoned.errors import InputError, excerpt
 from seasoned.protocols import Admissible
+from seasoned.types import normalize_action
 
 __all__ = ["Candidates", "check_candidates"]
 
@@ -40,17 +41,24 @@ class Candidates:
 
 
 def _spellings(actions: Collection[str], name: str) -> dict[str, str]:
-    """Map each normalised action to its spelling; two spellings of one action are refused."""
+    """Map each normalised action to its spelling; two spellings of one action are refused.
+
+    So are two texts with one key of a memory, such as `get({"id":"aB"})` and `get({"id":"Ab"})`: they would share their
+    evidence. `ToolAction.text` escapes capitals, so that a memory keeps such calls apart.
+    """
     spelling: dict[str, str] = {}
+    stored_as: dict[str, str] = {}
     for action in actions:
         key = action_key(check_text(name, action))
-        if key in spelling:
+        stored = normalize_action(action)
+        same = spelling.get(key, stored_as.get(stored))
+        if same is not None:
             raise InputError(
-                f"{excerpt(spelling[key])} and {excerpt(action)}",
+                f"{excerpt(same)} and {excerpt(action)}",
                 f"each {name} must be listed once (case, blanks and the spelling of a call make no difference)",
-                "Merge them.",
+                "Merge them. Write calls as ToolAction.text does if the case of their arguments matters.",
             )
-        spelling[key] = action
+        spelling[key] = stored_as[stored] = action
     return spelling
 
 

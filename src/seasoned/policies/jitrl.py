@@ -317,7 +317,7 @@ class JitRL:
         if sums is not None:
             by_task = TaskCells(sums.states, sums.actions, sums.tasks, sums.counts, sums.totals, sums.episodes)
             shares = {"level": process.level, "noise": process.noise, "mean": recent.mean}
-            cells = within_tasks(cells, by_task, to_each_other, **shares)
+            cells = within_tasks(cells, by_task, to_each_other, to_query=to_query, **shares)
         # What is learned at a state is used again only as far as alike states come again: the deviation counts in full
         # where the state itself is stored, and hardly among sentences, each of which comes once.
         share = self.settings.moderation * float(to_query.max(initial=0.0)) ** _RECURRENCE_POWER

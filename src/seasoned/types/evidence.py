@@ -80,8 +80,10 @@ class TaskSums:
     Args:
         states, actions: shape (L,), as in `StateSums`.
         tasks: shape (L,), numbers of the tasks, from 0.
-        counts, totals: shape (L,), as in `Evidence`.
-        episodes: shape (T,), the number of episodes of each task at these states.
+        counts: shape (L,), steps, unweighted. 0: one task is known that took this action at this state, before the
+            latest steps, and not how often.
+        totals: shape (L,), sums of the returns of these steps.
+        episodes: shape (T,), the number of episodes of each task at these states, as far as they are known.
         current: the number of the task being played; -1: it is none of these.
     """
 
@@ -165,8 +167,7 @@ class Evidence:
         recent: the returns of the latest steps; None unless asked for `similarity="rarity"`.
         latest: the latest steps at the nearest states that have four steps or more; None unless asked for
             `similarity="rarity"`, and where steps have weights or their values come through the graph.
-        by_task: the sums by task, if asked for; None too where the latest steps are all of one task, where steps have
-            weights or their values come through the graph, and where there are choices.
+        by_task: the sums by task, if asked for.
         choices: the choices at the neighbours, if asked for; steps and returns then leave them out.
         frontier: shape (A,), how near each action leads to one that was not tried (`seasoned.core.FrontierGraph`), NaN
             for one that was not tried at this very state; None unless asked for, where the state was never visited, and

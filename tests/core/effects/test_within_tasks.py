@@ -20,6 +20,7 @@ def cells_by_task(rows, n_tasks):
 @settings(max_examples=30, deadline=None, derandomize=True)
 @given(st.integers(0, 10**6), st.integers(1, 4), st.integers(2, 4))
 def test_effects_equal_dense_generalised_least_squares(seed, n_states, n_tasks):
+    """Of the tasks that have one; the returns of the others tell about the levels alone."""
     rng = np.random.default_rng(seed)
     vectors = rng.random((n_states, 6))
     vectors /= np.linalg.norm(vectors, axis=1)[:, None]
@@ -27,12 +28,14 @@ def test_effects_equal_dense_generalised_least_squares(seed, n_states, n_tasks):
     pairs = [(s, t) for s in range(n_states) for t in range(n_tasks) if rng.random() < 0.7 or s == t % n_states]
     rows = [(s, i, t, rng.integers(1, 5), rng.normal()) for i, (s, t) in enumerate(pairs)]
     cells, rho, eta, m = cells_by_task(rows, n_tasks), 0.3, 0.1, 0.4
-    found = task_effects(cells, kernel, level=rho, noise=eta, mean=m)
+    identified = np.arange(n_tasks) % 3 != seed % 4  # all of them, if seed % 4 == 3
+    found = task_effects(cells, kernel, level=rho, noise=eta, mean=m, identified=identified)
 
-    indicators = (cells.tasks[:, None] == np.arange(n_tasks)).astype(float)
+    indicators = (cells.tasks[:, None] == np.flatnonzero(identified)).astype(float)
     covariance = rho * kernel[np.ix_(cells.states, cells.states)] + np.diag(1 - rho + eta / cells.counts)
     weighed = indicators.T @ np.linalg.inv(covariance)
-    expected = np.linalg.solve(weighed @ indicators, weighed @ (cells.totals / cells.counts - m))
+    expected = np.zeros(n_tasks)
+    expected[identified] = np.linalg.solve(weighed @ indicators, weighed @ (cells.totals / cells.counts - m))
     assert found == pytest.approx(expected, abs=1e-8)
 
 
@@ -58,6 +61,24 @@ def test_shared_actions_states_of_one_task_and_single_runs_do_not_identify():
     assert [share_of_identifying_steps(one) for one in (shared, own_states, single)] == [0.0, 0.0, 0.0]
     cells = Cells(*(np.array(column) for column in ([0], [0], [10.0], [10.0], [5.0], [5.0])))
     assert within_tasks(cells, shared, np.eye(1), level=0.3, noise=0.1, mean=0.5) is cells
+
+
+def test_single_runs_count_in_the_share_and_steps_weigh_as_their_state_is_similar():
+    rows = [(0, 0, 0, 2, 1), *((0, 1, task, 1, 1) for task in range(1, 7)), (1, 2, 7, 10, 1), (1, 3, 8, 10, 9)]
+    cells = cells_by_task(rows, 9)
+    assert share_of_identifying_steps(cells, np.array([1.0, 0.0])) == 0.25
+    assert share_of_identifying_steps(cells, np.array([1.0, 0.1])) == 0.4
+
+
+def test_the_effect_leaves_the_returns_of_tasks_whose_actions_others_take_as_they_are():
+    by_task = cells_by_task([(0, 0, 0, 9, 8), (0, 1, 1, 9, 1), (0, 2, 2, 1, 1), (0, 2, 3, 2, 1), (0, 3, 3, 0, 0)], 4)
+    n = np.array([9.0, 9.0, 3.0, 7.0, 5.0])
+    totals = np.array([8.0, 1.0, 2.0, 0.0, 5.0])
+    cells = Cells(np.zeros(5, dtype=np.int64), np.arange(5), n, n, totals, totals)
+    left = within_tasks(cells, by_task, np.eye(1), level=0.3, noise=0.1, mean=0.5)
+    assert left.totals[0] / 9 == pytest.approx(left.totals[1] / 9)
+    assert left.totals[2:4].tolist() == [2.0, 0.0]
+    assert left.weights.tolist() == [9.0, 9.0, 3.0, 7.0, 0.0]  # the last one is of an unknown task
 
 
 def test_similarities_of_too_few_states_are_refused():

@@ -8,7 +8,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from seasoned.checks import check_number
-from seasoned.core.arrays import Floats, Ints
+from seasoned.core.arrays import Bools, Floats, Ints
 from seasoned.core.shrinkage import Cells
 from seasoned.errors import InputError
 
@@ -25,9 +25,10 @@ class TaskCells:
     Args:
         states, actions: shape (L,), as in `Cells`.
         tasks: shape (L,), numbers of the tasks, from 0.
-        counts: shape (L,), steps, each above 0.
-        totals: shape (L,), sums of returns, in reward units.
-        episodes: shape (T,), the number of episodes of each task at these states.
+        counts: shape (L,), steps whose task is known. 0: of the steps of this state and action, only one task is known
+            that took it, and how often is not.
+        totals: shape (L,), sums of the returns of these steps, in reward units.
+        episodes: shape (T,), the number of episodes of each task at these states, as far as they are known.
     """
 
     states: Ints
@@ -38,34 +39,47 @@ class TaskCells:
     episodes: Ints
 
 
-def share_of_identifying_steps(cells: TaskCells) -> float:
+def share_of_identifying_steps(cells: TaskCells, to_query: Floats | None = None) -> float:
     """Return the share of steps whose action says which task is played, while their state does not.
 
-    Of the steps of tasks with two episodes or more, these are the ones at a state that another task met too, whose
-    action no other task took. 0 if there are no such tasks. In [0, 1].
+    Of all steps, these are the ones of tasks with two episodes or more, at a state that another task met too, whose
+    action no other task took. 0 if there are no steps. In [0, 1].
+
+    Args:
+        cells: the sums.
+        to_query: shape (S,), the weight of a step at each state; 1 if None.
 
     Example:
         >>> order_numbers = TaskCells(*(np.array(x) for x in ([0, 0], [0, 1], [0, 1], [9.0, 9.0], [8.0, 1.0], [9, 9])))
         >>> share_of_identifying_steps(order_numbers)
         1.0
     """
-    repeated = cells.episodes[cells.tasks] > 1
-    n_steps = float(cells.counts[repeated].sum())
+    weights = cells.counts if to_query is None else cells.counts * to_query[cells.states]
+    n_steps = float(weights.sum())
     if not n_steps:
         return 0.0
+    repeated = cells.episodes[cells.tasks] > 1
+    return float(weights[repeated & _identifying(cells)].sum()) / n_steps
+
+
+def _identifying(cells: TaskCells) -> Bools:
+    """Return which cells are at a state that another task met too, with an action that no other task took."""
     n_tasks_at = _distinct_pairs(cells.states, cells.tasks)
     n_tasks_of = _distinct_pairs(cells.actions, cells.tasks)
-    identifies = repeated & (n_tasks_at[cells.states] > 1) & (n_tasks_of[cells.actions] == 1)
-    return float(cells.counts[identifies].sum()) / n_steps
+    found: Bools = (n_tasks_at[cells.states] > 1) & (n_tasks_of[cells.actions] == 1)
+    return found
 
 
 def _distinct_pairs(first: Ints, second: Ints) -> Ints:
     """Return, for each number in `first`, with how many different numbers of `second` it occurs."""
-    pairs = np.unique(np.stack([first, second], axis=1), axis=0)
-    return np.bincount(pairs[:, 0], minlength=int(first.max(initial=-1)) + 1)
+    n_second = int(second.max(initial=-1)) + 1
+    pairs = np.unique(first * n_second + second)
+    return np.bincount(pairs // max(n_second, 1), minlength=int(first.max(initial=-1)) + 1)
 
 
-def task_effects(cells: TaskCells, similarities: Floats, *, level: float, noise: float, mean: float) -> Floats:
+def task_effects(
+    cells: TaskCells, similarities: Floats, *, level: float, noise: float, mean: float, identified: Bools | None = None
+) -> Floats:
     """Return each task's effect on its returns, shape (T,), in reward units.
 
     The mean return of n steps of task t at state s is `m + level(s) + b_t + error`, in units of the returns' variance
@@ -75,23 +89,26 @@ def task_effects(cells: TaskCells, similarities: Floats, *, level: float, noise:
 
         b = (Z' V^-1 Z)^-1 Z' V^-1 (y - m)
 
-    with Z the indicators of tasks and V the covariance above. A task effect with a prior (random effects) is the wrong
-    model here, since it must not correlate with the actions (Mundlak 1978; Hausman 1978), and an action that occurs in
-    one task only is that task's indicator.
+    with Z the indicators of tasks and V the covariance above. It is computed by the mixed model equations (Henderson
+    1975), without b: a system of S equations, which is never singular. A task effect with a prior (random effects) is
+    the wrong model here, since it must not correlate with the actions (Mundlak 1978; Hausman 1978), and an action that
+    occurs in one task only is that task's indicator.
 
     Args:
-        cells: the sums.
+        cells: the sums, each count above 0.
         similarities: shape (S, S), between the states.
         level, noise: rho in [0, 1) and eta above 0, as in `ProcessEstimator`.
         mean: m, in reward units.
+        identified: shape (T,), the tasks that have an effect; all of them if None. It is 0 for the others, and for a
+            task without cells.
 
     Raises:
         InputError: the similarities do not fit the cells, or a number breaks its rule.
     """
     check_number("level", level, 0, below=1, next_step="The default of the process is 0.3.")
     check_number("noise", noise, above=0, next_step="The default of the process is 0.1.")
-    n_tasks = len(cells.episodes)
-    if len(cells.states) and int(cells.states.max()) >= len(similarities):
+    n_tasks, n_states = len(cells.episodes), len(similarities)
+    if len(cells.states) and int(cells.states.max()) >= n_states:
         raise InputError(
             f"similarities of shape {similarities.shape}, a state {int(cells.states.max())}",
             "each state of the cells has a similarity to each other",
@@ -102,46 +119,62 @@ def task_effects(cells: TaskCells, similarities: Floats, *, level: float, noise:
     counts = np.bincount(of, cells.counts, len(keys))
     residuals = np.bincount(of, cells.totals, len(keys)) / counts - mean
     precision: Floats = 1.0 / (1.0 - level + noise / counts)
-    # V^-1 = D - D P (K^-1 / rho + P' D P)^-1 P' D, P the indicators of states: systems of S and of T equations.
-    by_state = np.zeros((len(similarities), n_tasks))
+    of_task = np.bincount(tasks, precision, n_tasks)
+    has_effect = of_task > 0.0 if identified is None else identified & (of_task > 0.0)
+    means = np.divide(
+        np.bincount(tasks, precision * residuals, n_tasks), of_task, out=np.zeros(n_tasks), where=has_effect
+    )
+    # Without b the levels u solve (K^-1 / rho + N - B D^-1 B') u = r - B D^-1 r_t, and b = D^-1 (r_t - B' u).
+    by_state = np.zeros((n_states, n_tasks))
     np.add.at(by_state, (states, tasks), precision)
-    at_state = np.bincount(states, precision * residuals, len(similarities))
+    shares = np.divide(by_state, of_task, out=np.zeros_like(by_state), where=has_effect)
+    between = np.diag(by_state.sum(axis=1)) - shares @ by_state.T
+    right = np.bincount(states, precision * residuals, n_states) - by_state @ means
     spread = level * similarities
-    sides = np.concatenate([by_state, at_state[:, None]], axis=1)
-    solved = np.linalg.solve(np.eye(len(similarities)) + spread * by_state.sum(axis=1), spread @ sides)
-    normal = np.diag(np.bincount(tasks, precision, n_tasks)) - by_state.T @ solved[:, :-1]
-    right = np.bincount(tasks, precision * residuals, n_tasks) - by_state.T @ solved[:, -1]
-    effects: Floats = np.linalg.lstsq(normal, right, rcond=None)[0].astype(np.float64)
+    levels = np.linalg.solve(np.eye(n_states) + spread @ between, spread @ right)
+    effects: Floats = means - shares.T @ levels
     return effects
 
 
 def within_tasks(
-    cells: Cells, by_task: TaskCells, similarities: Floats, *, level: float, noise: float, mean: float
+    cells: Cells,
+    by_task: TaskCells,
+    similarities: Floats,
+    *,
+    level: float,
+    noise: float,
+    mean: float,
+    to_query: Floats | None = None,
 ) -> Cells:
     """Return the sums of returns less their task's effect, where actions say which task is played and states do not.
 
     There Q would be the success rate of a task, and an action would be good for being taken in an easy one. Returns are
     then compared within tasks: `G - b_t` (see `task_effects`). An action that all runs of its task took has no
-    advantage over another such action, and a task with one run says nothing about its actions. The sums do not change
-    if less than half of the steps of tasks with several runs identify their task (`share_of_identifying_steps`).
+    advantage over another such action, and a task with one run says nothing about an action of its own. The sums do not
+    change if less than half of all steps identify a task with several runs (`share_of_identifying_steps`).
+
+    A task has an effect if at least half of its own steps identify it; those of other tasks are evidence as they are.
+    Cells of which no task is known have weight 0 then: their returns are not comparable with the rest.
 
     Args:
         cells: sums by distinct state and action, in which steps may have faded.
-        by_task: the sums of the same steps, or of the latest of them, by task. Each task's part of a cell has its share
-            of what the cell has now.
+        by_task: the sums of the same steps, or of part of them, by task. Each task's part of a cell has its share of
+            what the cell has now.
         similarities, level, noise, mean: as for `task_effects`.
+        to_query: shape (S,), similarities of the states to the query, by which steps count in the shares; 1 if None.
 
     Raises:
         InputError: as for `task_effects`.
     """
-    if share_of_identifying_steps(by_task) < _LEAST_IDENTIFYING:
+    if share_of_identifying_steps(by_task, to_query) < _LEAST_IDENTIFYING:
         return cells
     n_actions = 1 + max(int(cells.actions.max(initial=-1)), int(by_task.actions.max(initial=-1)))
     size = n_actions * len(similarities)
     at, of = by_task.states * n_actions + by_task.actions, cells.states * n_actions + cells.actions
-    steps, totals = (np.bincount(at, column, size)[at] for column in (by_task.counts, by_task.totals))
+    known = np.where(by_task.counts > 0.0, by_task.counts, 1.0)
+    steps, totals = (np.bincount(at, column, size)[at] for column in (known, by_task.totals))
     weights, returns = (np.bincount(of, column, size)[at] for column in (cells.weights, cells.totals))
-    part, left = by_task.counts / steps, weights / steps
+    part, left = known / steps, weights / steps
     held = weights > _LEAST_WEIGHT
     now = TaskCells(
         by_task.states[held],
@@ -151,11 +184,19 @@ def within_tasks(
         (left * by_task.totals + part * (returns - left * totals))[held],
         by_task.episodes,
     )
-    effects = task_effects(now, similarities, level=level, noise=noise, mean=mean)[now.tasks]
+    n_tasks = len(by_task.episodes)
+    own = np.bincount(by_task.tasks, known * _identifying(by_task), n_tasks)
+    identified = own >= _LEAST_IDENTIFYING * np.bincount(by_task.tasks, known, n_tasks)
+    effects = task_effects(now, similarities, level=level, noise=noise, mean=mean, identified=identified)[now.tasks]
     shifts, products, squares = (
         np.bincount(at[held], column, size)[of]
         for column in (now.counts * effects, now.totals * effects, now.counts * effects**2)
     )
+    # A cell without weight is untried.
+    has_task = (np.bincount(at, minlength=size)[of] > 0).astype(np.float64)
     return dataclasses.replace(
-        cells, totals=cells.totals - shifts, squares=np.maximum(cells.squares - 2.0 * products + squares, 0.0)
+        cells,
+        weights=has_task * cells.weights,
+        totals=has_task * (cells.totals - shifts),
+        squares=has_task * np.maximum(cells.squares - 2.0 * products + squares, 0.0),
     )

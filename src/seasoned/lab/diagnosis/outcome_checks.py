@@ -270,8 +270,8 @@ def check_identifying_actions(states: EncodedStates, episodes: Sequence[Episode]
     """Check that actions do not say which task is played where states do not."""
     name = "actions that name their task"
     rule = (
-        f"under {_IDENTIFYING:.0%} of the steps of tasks with several runs take an action of that task alone at a "
-        "state of several tasks"
+        f"under {_IDENTIFYING:.0%} of the steps are of a task with several runs, and take an action of that task alone "
+        "at a state of several tasks"
     )
     numbers_of: tuple[dict[object, int], ...] = ({}, {}, {})
     cells: defaultdict[tuple[int, int, int], float] = defaultdict(float)
@@ -291,7 +291,7 @@ def check_identifying_actions(states: EncodedStates, episodes: Sequence[Episode]
     part = share_of_identifying_steps(TaskCells(states_of, actions, tasks, counts, np.zeros(len(counts)), n_runs))
     within = within_tasks_concordance(found)
     repeated = counted(sum(n > 1 for n in runs.values()), "task")
-    seen = f"{part:.0%} of the steps of {repeated} with several runs take an action of that task alone"
+    seen = f"{part:.0%} of all steps are of {repeated} with several runs and take an action of that task alone"
     if part >= _IDENTIFYING:
         seen += (
             "; there Q is the task's success rate, not the action's. Share of pairs of one task in which the run that "

@@ -460,7 +460,7 @@ class Retriever:
             latest = (
                 self._latest_steps(view_id, found.rows, ranked, summed.keys, task_filter, effects) if plain else None
             )
-            by_task = self._by_task(query, view_id, found, summed.keys) if plain and not effects else None
+            by_task = self._by_task(query, view_id, found, summed.keys, effects)
         return Evidence(
             actions=tuple(texts[key_id] for key_id in summed.keys),
             counts=summed.sums[:, 0],
@@ -532,13 +532,20 @@ class Retriever:
             raise damaged(self._store.path, f"evidence of an episode after the last, {now}")
         return _Gathered(sets, rows, squared_weights, n_unlogged, visits, experiences)
 
-    def _by_task(self, query: EvidenceQuery, view_id: int, found: _Gathered, keys: Sequence[int]) -> TaskSums | None:
-        """Return the sums by task, if they are asked for, and there are several tasks."""
+    def _by_task(
+        self,
+        query: EvidenceQuery,
+        view_id: int,
+        found: _Gathered,
+        keys: Sequence[int],
+        effects: Mapping[int, ChoiceEffect],
+    ) -> TaskSums | None:
+        """Return the sums by task, if they are asked for."""
         if not query.by_task:
             return None
-        n_at = _n_steps_at(found.rows)
-        by_rank = {set_id: n_at[set_id] for set_id in found.sets}
-        return self._tasks.sums(view_id, by_rank, keys, TaskFilter(query.exclude_task), query.current_task)
+        task_filter = TaskFilter(query.exclude_task)
+        ranked = list(found.sets)
+        return self._tasks.sums(view_id, found.rows, ranked, keys, task_filter, query.current_task, effects)
 
     def _shown(self, query: EvidenceQuery, found: _Gathered, task_filter: TaskFilter) -> dict[int, int]:
         """Return the keys of the actions of the displayed steps that are among the neighbours, by visit."""

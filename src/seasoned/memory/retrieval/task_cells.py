@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 from collections import defaultdict
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Collection, Mapping, Sequence, Set
 from typing import NamedTuple
 
 import numpy as np
 
-from seasoned.core import N_RECENT
 from seasoned.memory.reading.reader import Reader
+from seasoned.memory.reading.rows import EvidenceRow, LatestStep
+from seasoned.memory.retrieval.choice_reader import ChoiceEffect, without_choices
 from seasoned.memory.stores.sqlite_schema import STEP_BITS
 from seasoned.memory.values.task_filter import TaskFilter
 from seasoned.types import TaskSums
@@ -29,7 +30,7 @@ class _TaskRow(NamedTuple):
 class TaskReader:
     """Reads which task each step of the neighbours is of. Every method runs inside one snapshot.
 
-    Nothing is read where the latest 256 steps of the namespace are all of one task.
+    No steps are read in a namespace of one task.
 
     Args:
         reader: returns the reader of the rows of the current snapshot.
@@ -37,69 +38,107 @@ class TaskReader:
 
     def __init__(self, reader: Callable[[], Reader]) -> None:
         self._reader = reader
-        self._several: dict[int, bool] = {}
+        self._several: bool | None = None
         self._tasks: dict[int, str] = {}
 
     def clear(self) -> None:
         """Forget everything: there was a commit, or other episodes are pending."""
-        self._several.clear()
+        self._several = None
         self._tasks.clear()
 
     def sums(
         self,
         view_id: int,
-        n_at: Mapping[int, int],
+        rows: Sequence[EvidenceRow],
+        ranked: Sequence[int],
         keys: Sequence[int],
         task_filter: TaskFilter,
-        current: str | None = None,
-    ) -> TaskSums | None:
-        """Return the sums at the nearest states; None if the latest steps are all of one task.
+        current: str | None,
+        effects: Mapping[int, ChoiceEffect],
+    ) -> TaskSums:
+        """Return the sums at the nearest states.
 
-        Of a state the latest 256 steps are read; of all states 1,024, those of the most similar ones.
+        Of a state the latest 256 steps are read; of all states 1,024, those of the most similar ones. Of cells whose
+        steps are all older, the task of the last step is read, of 1,024 cells at most.
 
         Args:
             view_id: the view of the returns.
-            n_at: the number of steps at each distinct state, the most similar first.
+            rows: of evidence, without choices.
+            ranked: the distinct states, the most similar first.
             keys: of the actions; the sums have their places.
             task_filter: which task is excluded.
-            current: the task being played.
+            current: the task being played; without one, it is the only task of the namespace, if there is one.
+            effects: of the choices on steps, which the sums leave out.
         """
-        if not self._several_tasks(view_id):
-            return None
-        reader, read, n_steps = self._reader(), dict[int, int](), 0
-        for set_id, n in n_at.items():
-            n_steps += min(n, _MOST_AT_ONE_STATE)
-            if read and n_steps > _MOST_STEPS:
-                break
-            read[set_id] = n
-        found = reader.latest_steps(view_id, read, "key_id", task_filter=task_filter, most=_MOST_AT_ONE_STATE)
+        rank_of, place_of = ({id_: place for place, id_ in enumerate(ids)} for ids in (ranked, keys))
+        last: dict[tuple[int, int], int] = {}  # the last episode of each cell: rank of its state, place of its action
+        n_at = dict.fromkeys(ranked, 0)
+        for row in rows:
+            n_at[row.set_id] += row.n_steps
+            cell = rank_of[row.set_id], place_of[row.key_id]
+            if row.ordinal > last.get(cell, -1):
+                last[cell] = row.ordinal
+        only = self._only_task(last.values())
+        if only is not None:
+            return _of_one_task(rows, rank_of, place_of, is_current=current in (None, only))
+        found = self._latest_steps(view_id, n_at, task_filter)
+        answers = {visit >> STEP_BITS for visit, effect in effects.items() if effect.is_answer}
         self._read_tasks({step.visit >> STEP_BITS for steps in found.values() for step in steps})
-        place_of, rank_of = {key: place for place, key in enumerate(keys)}, {s: rank for rank, s in enumerate(n_at)}
         number_of: dict[str, int] = {}
         episodes: defaultdict[int, set[int]] = defaultdict(set)
-        cells: defaultdict[tuple[int, int, int], list[float]] = defaultdict(lambda: [0.0, 0.0])
+        cells: dict[tuple[int, int, int], list[float]] = {}
+
+        def cell_of(rank: int, place: int, ordinal: int) -> list[float]:
+            task = number_of.setdefault(self._tasks[ordinal], len(number_of))
+            episodes[task].add(ordinal)
+            return cells.setdefault((rank, place, task), [0.0, 0.0])
+
         for set_id, steps in found.items():
-            for step in steps:
+            for step in without_choices(steps, effects):
                 ordinal = step.visit >> STEP_BITS
-                if step.key not in place_of or ordinal not in self._tasks:
-                    continue
-                task = number_of.setdefault(self._tasks[ordinal], len(number_of))
-                episodes[task].add(ordinal)
-                cell = cells[rank_of[set_id], place_of[step.key], task]
-                cell[0] += 1.0
-                cell[1] += step.return_
+                if step.key in place_of and ordinal in self._tasks:
+                    sums = cell_of(rank_of[set_id], place_of[step.key], ordinal)
+                    sums[0] += 1.0
+                    sums[1] += step.return_
+        known = {cell[:2] for cell in cells}
+        unread = ((cell, ordinal) for cell, ordinal in last.items() if cell not in known and ordinal not in answers)
+        older = sorted(unread)[:_MOST_STEPS]
+        self._read_tasks({ordinal for _, ordinal in older})
+        for cell, ordinal in older:
+            if ordinal in self._tasks:
+                cell_of(*cell, ordinal)
         states, actions, tasks = np.array(list(cells), dtype=np.int64).reshape(-1, 3).T
         counts, totals = np.array(list(cells.values()), dtype=np.float64).reshape(-1, 2).T
         n_episodes = np.array([len(episodes[task]) for task in range(len(number_of))], dtype=np.int64)
         return TaskSums(states, actions, tasks, counts, totals, n_episodes, number_of.get(current or "", -1))
 
-    def _several_tasks(self, view_id: int) -> bool:
-        if view_id not in self._several:
-            latest = self._reader().recent_returns(view_id, N_RECENT, TaskFilter(None), with_tasks=True)
-            self._several[view_id] = len({step.task for step in latest}) > 1
-        return self._several[view_id]
+    def _latest_steps(
+        self, view_id: int, n_at: Mapping[int, int], task_filter: TaskFilter
+    ) -> Mapping[int, Sequence[LatestStep]]:
+        """Return the latest steps of the most similar states."""
+        read, n_steps = dict[int, int](), 0
+        for set_id, n in n_at.items():
+            n_steps += min(n, _MOST_AT_ONE_STATE)
+            if read and n_steps > _MOST_STEPS:
+                break
+            read[set_id] = n
+        return self._reader().latest_steps(view_id, read, "key_id", task_filter=task_filter, most=_MOST_AT_ONE_STATE)
 
-    def _read_tasks(self, ordinals: set[int]) -> None:
+    def _only_task(self, ordinals: Collection[int]) -> str | None:
+        """Return the task of every episode of the namespace; None if there are several, or no such ordinals."""
+        if self._several or not ordinals:
+            return None
+        first = min(ordinals)
+        self._read_tasks({first})
+        task = self._tasks.get(first)
+        if task is not None and self._several is None:
+            reader = self._reader()
+            of_another = "task <> ? AND ordinal >= 0 AND namespace_id IN {values} LIMIT 1"
+            sql = f"SELECT ordinal, 0, task FROM episode WHERE {of_another}"
+            self._several = bool(reader.sums(sql, (task,), [reader.namespace_id], _TaskRow))
+        return None if self._several else task
+
+    def _read_tasks(self, ordinals: Set[int]) -> None:
         missing = sorted(ordinals - self._tasks.keys())
         if missing:
             reader = self._reader()
@@ -107,3 +146,14 @@ class TaskReader:
             self._tasks |= {
                 row.ordinal: row.task for row in reader.sums(sql, (reader.namespace_id,), missing, _TaskRow)
             }
+
+
+def _of_one_task(
+    rows: Sequence[EvidenceRow], rank_of: Mapping[int, int], place_of: Mapping[int, int], *, is_current: bool
+) -> TaskSums:
+    """Return the sums of rows that are all of one task."""
+    states = np.array([rank_of[row.set_id] for row in rows], dtype=np.int64)
+    actions = np.array([place_of[row.key_id] for row in rows], dtype=np.int64)
+    counts, totals = np.array([(row.n_steps, row.total) for row in rows], dtype=np.float64).reshape(-1, 2).T
+    n_episodes = np.array([len({row.ordinal for row in rows})], dtype=np.int64)
+    return TaskSums(states, actions, np.zeros_like(states), counts, totals, n_episodes, 0 if is_current else -1)
