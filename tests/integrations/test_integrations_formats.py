@@ -8,6 +8,7 @@ from typing import ClassVar, NamedTuple
 import pytest
 import trace_samples as samples
 
+from seasoned.actions.key_escapes import unescape_folded
 from seasoned.integrations import FORMATS, ReadEpisode, Refusal, read_episodes
 from seasoned.integrations.conversation import AgentTurn, InputMessage
 from seasoned.integrations.field_rules import FieldRules
@@ -283,7 +284,7 @@ def test_sample_is_read_as_its_definition_says(name):
     documents, rules, expected = CASES[name]
     item = one(*documents, **rules)
     episode = item.episode
-    assert [(step.state, step.action) for step in episode.steps] == expected.steps
+    assert [(step.state, unescape_folded(step.action)) for step in episode.steps] == expected.steps
     assert [step.reward for step in episode.steps] == expected.rewards
     assert (episode.task, episode.ending, episode.final_state) == (expected.task, expected.ending, expected.final_state)
     assert (episode.model, item.rewarded) == (expected.model, expected.rewarded)

@@ -6,6 +6,7 @@ import json
 
 import pytest
 
+from seasoned.actions.key_escapes import unescape_folded
 from seasoned.integrations import ReadEpisode, Refusal, read_episodes
 
 SHOP = {
@@ -90,7 +91,7 @@ def test_order_of_call_arguments_does_not_change_the_action():
     def action(arguments):
         call = {"id": "c", "type": "function", "function": {"name": "f", "arguments": arguments}}
         messages = [{"role": "user", "content": "x"}, {"role": "assistant", "content": None, "tool_calls": [call]}]
-        return one({"messages": messages}).episode.steps[0].action
+        return unescape_folded(one({"messages": messages}).episode.steps[0].action)
 
     assert (
         action('{"a": 1, "b": [2]}') == action('{"b":[2],"a":1}') == action({"b": [2], "a": 1}) == 'f({"a":1,"b":[2]})'
@@ -114,7 +115,7 @@ def test_other_formats_of_tool_calls_are_read():
         {"role": "assistant", "content": None, "refusal": "I cannot."},
     ]
     steps = one({"messages": messages}).episode.steps
-    assert [(step.state, step.action) for step in steps] == [
+    assert [(step.state, unescape_folded(step.action)) for step in steps] == [
         ("x", 'old({"a":1})'),
         ("goal:\nx\nrecent:\nold\nfunction old:\ndone", "sql(SELECT)"),
         ("goal:\nx\nrecent:\nold, sql\ntool sql:", "I cannot."),

@@ -3,10 +3,17 @@
 from __future__ import annotations
 
 import json
+from dataclasses import replace
 
 import pytest
 
+from seasoned import Memory
+from seasoned.actions import ToolAction, named_call
+from seasoned.errors import EpisodeConflictError
 from seasoned.integrations import Refusal, read_episodes
+from seasoned.integrations.json_shapes import call_text
+from seasoned.states import Redactor
+from seasoned.types import normalize_action
 
 CALL = {"id": "c", "type": "function", "function": {"name": "f", "arguments": '{"a": 1}'}}
 USER = {"role": "user", "content": "go"}
@@ -150,3 +157,46 @@ def test_task_of_a_trajectory_is_never_the_name_of_the_environment(fields, file,
     }
     [found] = read_episodes("auto", [json.dumps({**document, **fields}).encode()], file=file)
     assert found.episode.task == task
+
+
+def calls(*arguments, name="Bash"):
+    answers = [{"role": "assistant", "tool_calls": [{"name": name, "arguments": one}]} for one in arguments]
+    [found] = read_episodes("auto", [json.dumps({"id": "x", "messages": [USER, *answers]}).encode()])
+    return found.episode
+
+
+@pytest.mark.parametrize(
+    ("one", "other"),
+    [
+        ({"command": "git branch -d old"}, {"command": "git branch -D old"}),
+        ({"path": "/Src/A.py"}, {"path": "/src/a.py"}),
+        ({"text": "a b"}, {"text": "a  b"}),
+        ("git branch -d old", "git branch -D old"),
+        ("git branch -D old", r"git branch -\u0044 old"),
+    ],
+)
+def test_calls_with_different_arguments_have_different_keys(one, other):
+    texts = [step.action for step in calls(one, other).steps]
+    assert len({normalize_action(text) for text in texts}) == 2
+    if isinstance(one, dict):
+        for text, arguments in zip(texts, (one, other), strict=True):
+            live = named_call(ToolAction("Bash", arguments).text)
+            assert (named_call(text).key, named_call(text).arguments) == (live.key, live.arguments)
+
+
+def test_run_stored_with_unescaped_calls_is_not_stored_again():
+    episode = calls({"command": "echo  \U00010400 A\tß"}, 'echo "B"')
+    earlier = ['Bash({"command":"echo  \U00010400 A\\tß"})', 'Bash(echo "B")']
+    stored = replace(episode, steps=[replace(s, action=a) for s, a in zip(episode.steps, earlier, strict=True)])
+    with Memory.open(":memory:") as memory:
+        assert memory.import_episodes([(stored, None)]) == 1
+        assert memory.import_episodes([(episode, None)]) == 0
+        with pytest.raises(EpisodeConflictError):
+            memory.import_episodes([(calls({"command": "echo  \U00010400 a\tß"}, 'echo "B"'), None)])
+
+
+@pytest.mark.parametrize(
+    "text", [call_text("Mail", {"to": "Ann@Example.com"}), ToolAction("Mail", {"to": "Ann@E.com"}).text]
+)
+def test_secret_in_escapes_is_redacted_and_the_call_stays_a_call(text):
+    assert named_call(Redactor(["emails"])(text)).key == ToolAction("Mail", {"to": "[email]"}).text

@@ -4,13 +4,13 @@ from __future__ import annotations
 
 import json
 import math
-import re
 from collections.abc import Mapping
 from dataclasses import dataclass
 from decimal import Decimal, InvalidOperation
 from typing import Any, NoReturn
 
 from seasoned.actions.code_fence import fenced_text
+from seasoned.actions.key_escapes import escape_folded, escaped
 from seasoned.checks import check_text
 from seasoned.errors import InputError, excerpt
 
@@ -218,15 +218,7 @@ def _write(value: object, *, exact: bool, depth: int = 0) -> str:
 
 def _quote(text: str, *, exact: bool) -> str:
     literal = json.dumps(text, ensure_ascii=False)
-    # UTF-8 cannot encode lone surrogates; JSON's escapes can.
-    changed = {char for char in set(literal) if "\ud800" <= char <= "\udfff"}
     if exact:
-        changed |= {char for char in set(literal) if char.casefold() != char or (char.isspace() and char != " ")}
-    if changed:
-        literal = literal.translate({ord(char): _escape(char) for char in changed})
-    return re.sub("(?<= ) ", r"\\u0020", literal) if exact else literal
-
-
-def _escape(char: str) -> str:
-    units = char.encode("utf-16-be", "surrogatepass").hex()
-    return "".join(f"\\u{units[at : at + 4]}" for at in range(0, len(units), 4))
+        return escape_folded(literal)
+    # UTF-8 cannot encode lone surrogates; JSON's escapes can.
+    return escaped(literal, {char for char in set(literal) if "\ud800" <= char <= "\udfff"})

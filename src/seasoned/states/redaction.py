@@ -12,6 +12,7 @@ import re
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import dataclass, field, replace
 
+from seasoned.actions.key_escapes import escape_folded, unescape_folded
 from seasoned.canonical_json import canonical_json
 from seasoned.checks import check_instance, check_mapping, check_text, suggest
 from seasoned.errors import InputError, UnknownNameError, excerpt
@@ -109,12 +110,20 @@ class Redactor:
         return f"redactor/v1 {canonical_json(settings)}"
 
     def __call__(self, text: str) -> str:
-        """Return `text` with every secret replaced.
+        """Return `text` with every secret replaced, also in a call whose characters are escapes (`ToolAction.text`).
 
         Raises:
             InputError: the text is not a str.
         """
         check_instance("text", text, str, next_step="Convert it first.")
+        if (plain := unescape_folded(text)) != text:
+            redacted = self(plain)
+            if redacted == plain:
+                return text
+            # In the arguments of a call, which begin at the first bracket, every such character is an escape.
+            _, arguments = _at_bracket(text)
+            name, rest = _at_bracket(redacted)
+            return name + escape_folded(rest) if escape_folded(arguments) == arguments else redacted
         # Repeated to the fixed point: a mark can complete another secret, and redaction must be idempotent. It ends,
         # since every round leaves fewer characters outside the marks.
         while (redacted := self._once(text)) != text:
@@ -158,6 +167,11 @@ class Redactor:
             return f"[{finder.mark}]"
         value = finder.canonical(secret).encode("utf-8", "surrogatepass")
         return f"[{finder.mark}:{hashlib.blake2b(value, digest_size=_DIGEST_BYTES, key=self.keyed).hexdigest()}]"
+
+
+def _at_bracket(text: str) -> tuple[str, str]:
+    at = min((at for at in (text.find("("), text.find("{")) if at >= 0), default=0)
+    return text[:at], text[at:]
 
 
 def _own_rule(name: object, pattern: object) -> SecretRule:

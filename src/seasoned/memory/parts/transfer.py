@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Sequence
 
+from seasoned.actions.key_escapes import unescape_folded
 from seasoned.checks import check_instance
 from seasoned.errors import EpisodeConflictError
 from seasoned.memory.session import Session
@@ -55,8 +56,8 @@ class Transfer:
     def import_episodes(self, episodes: Iterable[tuple[Episode, float | None]], *, dry_run: bool = False) -> int:
         """Store episodes, each with the time at which it was stored elsewhere (None for now); all or none.
 
-        An episode that differs from the stored one with its id in nothing but the texts of its states is left as it is
-        stored: an earlier version of an importer wrote other texts for the same run.
+        An episode that differs from the stored one with its id in nothing but the texts of its states, or in the
+        escapes of its calls, is left as it is stored: an earlier version of an importer wrote other texts for the run.
 
         Returns:
             How many were not stored already; a dry run takes everything back.
@@ -87,4 +88,4 @@ class Transfer:
 
 
 def _without_states(episode: Episode) -> tuple[object, ...]:
-    return episode.task, episode.ending, [(step.action, step.reward) for step in episode.steps]
+    return episode.task, episode.ending, [(unescape_folded(step.action), step.reward) for step in episode.steps]
