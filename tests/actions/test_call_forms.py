@@ -5,10 +5,10 @@ from __future__ import annotations
 import json
 
 import pytest
-from hypothesis import given, settings
+from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
-from seasoned.actions import ToolAction, action_key, named_call
+from seasoned.actions import ToolAction, action_key, call_forms, named_call, named_calls
 from seasoned.errors import InputError
 from seasoned.integrations.json_shapes import call_text
 from seasoned.types import normalize_action
@@ -31,7 +31,7 @@ def spellings(name, arguments):
     ]
 
 
-@settings(max_examples=50)
+@settings(max_examples=50, suppress_health_check=[HealthCheck.too_slow])
 @given(CALLS)
 def test_every_spelling_of_a_call_has_one_key(call):
     read = [named_call(text) for text in spellings(*call)]
@@ -39,7 +39,7 @@ def test_every_spelling_of_a_call_has_one_key(call):
     assert all(ToolAction(one.name, one.arguments) == ToolAction(*call) for one in read)
 
 
-@settings(max_examples=50)
+@settings(max_examples=50, suppress_health_check=[HealthCheck.too_slow])
 @given(CALLS, CALLS)
 def test_two_calls_have_two_keys(first, second):
     same = ToolAction(*first) == ToolAction(*second)
@@ -71,3 +71,17 @@ def test_deep_nesting_is_read_or_left_as_it_is(depth):
 def test_a_blank_action_is_refused():
     with pytest.raises(InputError):
         named_call(" ")
+
+
+@settings(max_examples=25, deadline=None, suppress_health_check=[HealthCheck.too_slow])
+@given(st.lists(CALLS, min_size=1, max_size=3), st.sampled_from([1, 300]))
+def test_forms_are_equal_where_the_calls_or_shapes_are_and_stay_short(calls, times):
+    texts = [text for name, arguments in calls for text in spellings(name, {**arguments, "body": "x Y " * times})]
+    read, forms = named_calls(texts), call_forms(texts)
+    assert forms == call_forms(texts)
+    for a, of_a in zip(read, forms, strict=True):
+        assert max(map(len, of_a)) <= 1000
+        assert any(value.casefold().startswith(of_a.probe) for value in a.values)
+        for b, of_b in zip(read, forms, strict=True):
+            assert (of_a.key == of_b.key) == (a.key == b.key)
+            assert (of_a.shape == of_b.shape) == (a.shape == b.shape)

@@ -4,7 +4,15 @@
 parse the syntax and lose nothing: a text that they cannot parse is returned unchanged, or refused.
 """
 
-from seasoned.actions.call_forms import NamedCall, action_key, is_call_like, named_call, named_calls
+from seasoned.actions.call_forms import (
+    CallForm,
+    NamedCall,
+    action_key,
+    call_forms,
+    is_call_like,
+    named_call,
+    named_calls,
+)
 from seasoned.actions.call_syntax import ActionCall, canonical_call, parse_call
 from seasoned.actions.equivalence import equivalent
 from seasoned.actions.tool_calls import ToolAction, canonical_tool_call, parse_tool_call
@@ -13,11 +21,13 @@ from seasoned.actions.web_elements import ELEMENT_ARGUMENTS, Element, Page, desc
 __all__ = [
     "ELEMENT_ARGUMENTS",
     "ActionCall",
+    "CallForm",
     "Element",
     "NamedCall",
     "Page",
     "ToolAction",
     "action_key",
+    "call_forms",
     "canonical_call",
     "canonical_tool_call",
     "describe",

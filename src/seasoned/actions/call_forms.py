@@ -4,10 +4,12 @@ from __future__ import annotations
 
 import ast
 import functools
+import hashlib
 import re
+import threading
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, NamedTuple
 
 from seasoned.actions.call_syntax import parse_call
 from seasoned.actions.tool_calls import ToolAction, parse_tool_call
@@ -15,10 +17,11 @@ from seasoned.checks import check_text
 from seasoned.errors import InputError
 from seasoned.types import normalize_action
 
-__all__ = ["NamedCall", "action_key", "is_call_like", "named_call", "named_calls"]
+__all__ = ["CallForm", "NamedCall", "action_key", "call_forms", "is_call_like", "named_call", "named_calls"]
 
 _MOST_CHARS = 100_000  # of a text that is read as a call
 _KEPT, _MOST_KEPT_CHARS = 1 << 14, 1000  # calls read before, and the length of each
+_PROBE_CHARS = 64
 _HEAD = re.compile(r"\s*([^\W\d][\w./:-]*)\s*\(\s*(?=\{)")
 _ENDS = frozenset(")}`")
 _WORDS = {"true": True, "false": False, "null": None, "none": None}
@@ -51,6 +54,21 @@ class NamedCall:
         return tuple(dict.fromkeys(_leaves(self.arguments)))
 
 
+class CallForm(NamedTuple):
+    """What comparisons of actions need of a call, in at most about 2,000 characters, however long the call is.
+
+    Attributes:
+        key: equal for two actions if `NamedCall.key` is; a digest of a long one.
+        shape: equal for two actions if `NamedCall.shape` is, "" where that is; a digest of a long one.
+        probe: the case-folded beginning of the longest of `NamedCall.values`: a text in which all of them occur holds
+            it; "" without values.
+    """
+
+    key: str
+    shape: str
+    probe: str
+
+
 def named_call(text: str) -> NamedCall:
     r"""Return an action as a tool's name and its named arguments.
 
@@ -78,6 +96,17 @@ def named_calls(texts: Iterable[str]) -> list[NamedCall]:
     return [_read_kept(text) if len(text) <= _MOST_KEPT_CHARS else _read(text) for text in texts]
 
 
+def call_forms(texts: Iterable[str]) -> list[CallForm]:
+    """Return the form of each of some texts. A text is parsed once, long ones too, while it is among the last 16,384.
+
+    Example:
+        >>> [form] = call_forms(['cancel({"order": "W7", "why": "Too late"})'])
+        >>> form.shape, form.probe
+        ('cancel(order,why)', 'too late')
+    """
+    return [_form_kept(text) if len(text) <= _MOST_KEPT_CHARS else _LONG_FORMS.of(text) for text in texts]
+
+
 def is_call_like(text: str) -> bool:
     """Return whether a text ends as a call does, so that it may be worth reading as one."""
     return text[-1:] in _ENDS or text.rstrip()[-1:] in _ENDS
@@ -101,6 +130,47 @@ def action_key(text: str) -> str:
 @functools.lru_cache(maxsize=_KEPT)
 def _read_kept(text: str) -> NamedCall:
     return _read(text)
+
+
+@functools.lru_cache(maxsize=_KEPT)
+def _form_kept(text: str) -> CallForm:
+    return _form(named_calls([text])[0])
+
+
+def _form(call: NamedCall) -> CallForm:
+    longest = max(call.values, key=len, default="")
+    return CallForm(_shortened(call.key), _shortened(call.shape), longest.casefold()[:_PROBE_CHARS])
+
+
+def _shortened(text: str) -> str:
+    return text if len(text) <= _MOST_KEPT_CHARS else _digest(text).hex()
+
+
+def _digest(text: str) -> bytes:
+    return hashlib.blake2b(text.encode("utf-8", "surrogatepass"), digest_size=16).digest()
+
+
+class _LongForms:
+    """The forms of long texts by the digests of these, the first ones forgotten first; many threads may use it."""
+
+    def __init__(self) -> None:
+        self._forms: dict[bytes, CallForm] = {}
+        self._lock = threading.Lock()
+
+    def of(self, text: str) -> CallForm:
+        """Return the form of a text."""
+        digest = _digest(text)
+        form = self._forms.get(digest)
+        if form is None:
+            form = _form(_read(text))
+            with self._lock:
+                self._forms[digest] = form
+                if len(self._forms) > _KEPT:
+                    del self._forms[next(iter(self._forms))]
+        return form
+
+
+_LONG_FORMS = _LongForms()
 
 
 def _read(text: str) -> NamedCall:

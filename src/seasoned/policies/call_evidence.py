@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 import dataclasses
+import functools
 import re
 from collections import Counter
 from collections.abc import Sequence
 
 import numpy as np
 
-from seasoned.actions import is_call_like, named_call, named_calls
+from seasoned.actions import CallForm, NamedCall, call_forms, is_call_like, named_call
 from seasoned.core import CallShapes
 from seasoned.types import Evidence, Floats, Ints, ObservedChoice, StateSums, TaskSums, normalize_action
 
@@ -21,17 +22,53 @@ _WORD = re.compile(r"\w+")
 _DIGIT = re.compile(r"\d")
 
 
+class _StoredActions:
+    """The actions of evidence, read once for all that a decision asks about them."""
+
+    def __init__(self, actions: tuple[str, ...]) -> None:
+        self.calls = [row for row, action in enumerate(actions) if is_call_like(action)]
+        self._actions = actions
+
+    @functools.cached_property
+    def keys(self) -> list[str]:
+        """The key of each in a memory."""
+        return [normalize_action(action) for action in self._actions]
+
+    @functools.cached_property
+    def row_of(self) -> dict[str, int]:
+        """The row of each key."""
+        return {key: row for row, key in enumerate(self.keys)}
+
+    @functools.cached_property
+    def forms(self) -> list[CallForm]:
+        """The forms of the call-like ones."""
+        return call_forms(self._actions[row] for row in self.calls)
+
+    @functools.cached_property
+    def row_of_call(self) -> dict[str, int]:
+        """The row of each call by the key of its form."""
+        return {form.key: row for form, row in zip(self.forms, self.calls, strict=True)}
+
+    @functools.cached_property
+    def shapes(self) -> list[str]:
+        """The shape of each; "" of one that is no call with named arguments."""
+        shapes = [""] * len(self._actions)
+        for form, row in zip(self.forms, self.calls, strict=True):
+            shapes[row] = form.shape
+        return shapes
+
+
+_stored = functools.lru_cache(maxsize=2)(_StoredActions)  # the same texts as long as the evidence has the same actions
+
+
 def action_rows(actions: Sequence[str], evidence: Evidence) -> Ints:
     """Return the row of the evidence for each action, however it is spelled; -1 if there is none."""
-    row_of = {normalize_action(action): row for row, action in enumerate(evidence.actions)}
-    rows = [row_of.get(normalize_action(action), -1) for action in actions]
+    stored = _stored(evidence.actions)
+    rows = [stored.row_of.get(normalize_action(action), -1) for action in actions]
     unknown = [at for at, row in enumerate(rows) if row < 0 and is_call_like(actions[at])]
-    if unknown:
-        stored = [row for row, action in enumerate(evidence.actions) if is_call_like(action)]
-        calls = named_calls(evidence.actions[row] for row in stored)
-        row_of = {call.key: row for call, row in zip(calls, stored, strict=True)}
-        for at, call in zip(unknown, named_calls(actions[at] for at in unknown), strict=True):
-            rows[at] = row_of.get(call.key, -1)
+    if unknown and stored.calls:
+        for at, form in zip(unknown, call_forms(actions[at] for at in unknown), strict=True):
+            rows[at] = stored.row_of_call.get(form.key, -1)
     return np.array(rows, dtype=np.int64)
 
 
@@ -40,11 +77,13 @@ def merge_spellings(evidence: Evidence) -> Evidence:
 
     A memory's key is a text, so that `f({"a":1})` and `{"arguments":{"a":1},"name":"f"}` are two actions there.
     """
-    calls = named_calls(action for action in evidence.actions if is_call_like(action))
-    if len({call.key for call in calls}) == len(calls):
+    stored = _stored(evidence.actions)
+    if len(stored.calls) < 2 or len(stored.row_of_call) == len(stored.calls):
         return evidence
+    keys = list(stored.keys)
+    for form, row in zip(stored.forms, stored.calls, strict=True):
+        keys[row] = form.key
     row_of: dict[str, int] = {}
-    keys = (call.key for call in named_calls(evidence.actions))
     merged = np.array([row_of.setdefault(key, len(row_of)) for key in keys], dtype=np.int64)
     n_rows = len(row_of)
 
@@ -118,7 +157,8 @@ def call_shapes(actions: Sequence[str], rows: Ints, evidence: Evidence) -> CallS
     """
     if not any(map(is_call_like, actions)):  # shapes change no other candidate's value
         return None
-    stored, proposed = ([call.shape for call in named_calls(texts)] for texts in (evidence.actions, actions))
+    stored = _stored(evidence.actions).shapes
+    proposed = [form.shape for form in call_forms(actions)]
     untried = (shape for shape, row in zip(proposed, rows.tolist(), strict=True) if row < 0)
     n_calls = Counter([*stored, *untried])
     number_of = {shape: number for number, shape in enumerate(s for s, n in n_calls.items() if s and n > 1)}
@@ -144,19 +184,26 @@ def proposable(action: str, row: int, evidence: Evidence, texts: Sequence[str]) 
         evidence: with sums by task.
         texts: the state, and the goal if there is one.
     """
-    has_own_identifiers = _all_occur(_identifiers(action), texts)
-    if has_own_identifiers and arguments_occur(action, texts):
-        return True
-    by_task = evidence.by_task
-    if by_task is None:
+    by_task, in_several = evidence.by_task, False
+    if by_task is not None:
+        tasks = np.unique(by_task.tasks[by_task.actions == row])
+        if by_task.current in tasks:
+            return True
+        in_several = len(tasks) >= _SEVERAL_TASKS
+    if not in_several and not _may_occur(action, texts):  # without parsing a long call
         return False
-    tasks = np.unique(by_task.tasks[by_task.actions == row])
-    return (has_own_identifiers and len(tasks) >= _SEVERAL_TASKS) or by_task.current in tasks
-
-
-def _identifiers(action: str) -> list[str]:
-    """Return the words of an action, of a call those of its values, that look like identifiers."""
     call = named_call(action)
+    return _all_occur(_identifiers(action, call), texts) and (in_several or _all_occur(call.values, texts))
+
+
+def _may_occur(action: str, texts: Sequence[str]) -> bool:
+    """Return whether the beginning of the longest of a call's values occurs; true where all of them occur."""
+    [form] = call_forms([action]) if is_call_like(action) else [None]
+    return form is None or any(form.probe in _folded(text) for text in texts)
+
+
+def _identifiers(action: str, call: NamedCall) -> list[str]:
+    """Return the words of an action, of a call those of its values, that look like identifiers."""
     words = _WORD.findall(" ".join(call.values) if call.shape else action)
     return [word for word in words if len(word) >= _IDENTIFIER_CHARS and _DIGIT.search(word)]
 
@@ -174,7 +221,13 @@ def arguments_occur(action: str, texts: Sequence[str]) -> bool:
 
 
 def _all_occur(values: Sequence[str], texts: Sequence[str]) -> bool:
-    folded = [text.casefold() for text in texts] if values else []
+    folded = [_folded(text) for text in texts] if values else []
     return all(
-        any(re.search(rf"(?<!\w){re.escape(value.casefold())}(?!\w)", text) for text in folded) for value in values
+        any(value in text and re.search(rf"(?<!\w){re.escape(value)}(?!\w)", text) for text in folded)
+        for value in map(str.casefold, values)
     )
+
+
+@functools.lru_cache(maxsize=4)
+def _folded(text: str) -> str:
+    return text.casefold()

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Collection, Mapping
 from dataclasses import dataclass
 
-from seasoned.actions import action_key
+from seasoned.actions import call_forms
 from seasoned.checks import check_mapping, check_reward, check_text
 from seasoned.errors import InputError, excerpt
 from seasoned.protocols import Admissible
@@ -23,7 +23,7 @@ class Candidates:
     Args:
         logits: admissible proposal to logit (nats), in the given order.
         dropped: proposals that are not admissible.
-        keys: the normalised proposals, admissible or not.
+        keys: the keys of the proposals, admissible or not (`CallForm.key`).
         admit: returns the admissible spelling of an action from memory, or None if it is not admissible.
         listed: whether the caller listed the admissible actions.
     """
@@ -36,8 +36,13 @@ class Candidates:
 
     def added(self, remembered: Collection[str]) -> tuple[str, ...]:
         """Return the admissible actions from memory that the model did not propose."""
-        spelled = (self.admit(action) for action in remembered if action_key(action) not in self.keys)
+        spelled = (self.admit(action) for action in remembered if _key(action) not in self.keys)
         return tuple(action for action in spelled if action is not None)
+
+
+def _key(action: str) -> str:
+    """Return a text that is equal for two spellings of one action; long calls are parsed once."""
+    return call_forms([action])[0].key
 
 
 def _spellings(actions: Collection[str], name: str) -> dict[str, str]:
@@ -49,7 +54,7 @@ def _spellings(actions: Collection[str], name: str) -> dict[str, str]:
     spelling: dict[str, str] = {}
     stored_as: dict[str, str] = {}
     for action in actions:
-        key = action_key(check_text(name, action))
+        key = _key(check_text(name, action))
         stored = normalize_action(action)
         same = spelling.get(key, stored_as.get(stored))
         if same is not None:
@@ -106,7 +111,7 @@ def check_candidates(candidates: object, admissible: Admissible) -> Candidates:
         allowed = _spellings(admissible, "admissible action")
 
         def admit(action: str) -> str | None:
-            return allowed.get(action_key(action))
+            return allowed.get(_key(action))
 
     kept = {action: logit for action, logit in logits.items() if admit(action) is not None}
     dropped = tuple(action for action in logits if action not in kept)
