@@ -200,3 +200,20 @@ def test_run_stored_with_unescaped_calls_is_not_stored_again():
 )
 def test_secret_in_escapes_is_redacted_and_the_call_stays_a_call(text):
     assert named_call(Redactor(["emails"])(text)).key == ToolAction("Mail", {"to": "[email]"}).text
+
+
+def test_run_of_mini_swe_agent_at_its_limit_is_truncated():
+    for status, ending in (("LimitsExceeded", "truncated"), ("Submitted", "terminated")):
+        document = {"info": {"exit_status": status}, "messages": [USER, DONE]}
+        [found] = read_episodes("auto", [json.dumps(document).encode()])
+        assert found.episode.ending == ending
+
+
+def test_evaluation_picks_a_key_of_a_score():
+    sample = {"id": 3, "epoch": 1, "target": "", "messages": [USER, DONE], "scores": {"m": {"value": {"a": 1, "b": 0}}}}
+    document = json.dumps({"version": 2, "eval": {"task": "t"}, "samples": [sample]}).encode()
+    for name, reward in (("a", 1.0), ("m.b", 0.0)):
+        [found] = read_episodes("auto", [document], evaluation=name)
+        assert (found.rewarded, found.episode.steps[-1].reward) == (True, reward)
+    [refusal] = read_episodes("auto", [document])
+    assert "--evaluation" in str(refusal)

@@ -119,6 +119,7 @@ def test_other_content_under_a_known_id_is_refused(tmp_path, chats):
     chats.write_text("\n".join(map(json.dumps, [other, {**CHAT, "id": "chat-3"}])))
     found = json.loads(run("import", tmp_path / "agent.db", chats, "--json").stdout)
     assert (found["episodes"], [refusal["line"] for refusal in found["refusals"]]) == (1, [1])
+    assert "--namespace" in found["refusals"][0]["reason"]
 
 
 def test_secrets_in_arguments_and_results_are_redacted(tmp_path, chats):
@@ -232,6 +233,16 @@ def test_unknown_evaluation_is_refused(tmp_path):
     assert (done.exit_code, path.exists()) == (2, False)
     assert "--evaluation 'tome'" in done.stderr
     assert json.loads(run(*ask, "tone").stdout)["without_reward"] == 0
+
+
+def test_run_that_the_memory_refuses_is_counted_as_refused_only(tmp_path, chats):
+    large = {**CHAT, "id": "large", "messages": [{"role": "user", "content": "x" * 2_000_000}, CHAT["messages"][1]]}
+    chats.write_text("\n".join(map(json.dumps, [CHAT, large])))
+    found = json.loads(run("import", tmp_path / "agent.db", chats, "--create", "--json").stdout)
+    assert (found["read"], found["steps"], found["tasks"], found["refused"]) == (1, 1, 1, 1)
+    assert "--max-text-bytes" in found["refusals"][0]["reason"]
+    found = json.loads(run("import", tmp_path / "agent.db", chats, "--max-text-bytes", 4_000_000, "--json").stdout)
+    assert (found["episodes"], found["read"], found["refused"]) == (1, 2, 0)
 
 
 def reward_file(tmp_path, *rewards, name="reward", **fields):

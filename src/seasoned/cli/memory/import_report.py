@@ -38,7 +38,7 @@ class ImportReport:
     total_reward: float = 0.0
     sample: ReadEpisode | None = None
     reward_fields: Counter[str] = field(default_factory=Counter)
-    _tasks: set[bytes] = field(default_factory=set)
+    _tasks: Counter[str] = field(default_factory=Counter)
     _seen: dict[bytes, tuple[bytes, str]] = field(default_factory=dict)
 
     def add_file(self, name: str) -> None:
@@ -62,26 +62,46 @@ class ImportReport:
                 rule = f"its id {excerpt(episode.id, 60)} is that of another episode, of {where}; ids must be unique"
                 self.refuse(file, Refusal(read.line, rule, read.format))
             return False
-        self.files[file][read.format] += 1
-        self.episodes += 1
-        self.steps += len(episode.steps)
-        self.skipped.update(read.skipped)
-        self.endings[episode.ending] += 1
-        self.tools.update(call_name(step.action) for step in episode.steps)
-        self.reward_fields.update(read.reward_fields)
-        self._tasks.add(sha256(episode.task.encode()).digest()[:8])
-        if read.rewarded:
-            total = sum(step.reward for step in episode.steps)
-            self.rewarded += 1
-            self.positive += total > 0
-            self.total_reward += total
+        self._count(file, read, 1)
         if self.sample is None and episode.steps:
             self.sample = read
         return True
 
+    def take_back(self, file: str, read: ReadEpisode) -> None:
+        """Remove an episode from the counts, since the memory refused it."""
+        self._count(file, read, -1)
+        if self.sample is read:
+            self.sample = None
+
     def refuse(self, file: str, refusal: Refusal) -> None:
         """Count a refusal."""
         self.refused.append((file, refusal))
+
+    def _count(self, file: str, read: ReadEpisode, n: int) -> None:
+        episode = read.episode
+        self.episodes += n
+        self.steps += n * len(episode.steps)
+        tasks, tools = (
+            [sha256(episode.task.encode()).hexdigest()[:16]],
+            [call_name(step.action) for step in episode.steps],
+        )
+        for counter, found in (
+            (self.files[file], Counter([read.format])),
+            (self.skipped, read.skipped),
+            (self.endings, Counter([episode.ending])),
+            (self.tools, Counter(tools)),
+            (self.reward_fields, Counter(read.reward_fields)),
+            (self._tasks, Counter(tasks)),
+        ):
+            for name, number_ in found.items():
+                counter[name] += n * number_
+                if not counter[name]:
+                    del counter[name]
+        if read.rewarded:
+            total = sum(step.reward for step in episode.steps)
+            self.rewarded += n
+            self.positive += n * (total > 0)
+            self.total_reward += n * total
 
     @property
     def n_tasks(self) -> int:

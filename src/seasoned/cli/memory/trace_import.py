@@ -65,7 +65,7 @@ class TraceImport:
             for batch in self._batches(first, episodes):
                 new += self._store(memory, batch, report, conflicts)
             name = memory.namespace
-        if len(conflicts) == report.episodes:
+        if conflicts and not report.episodes:
             raise conflicts[0]
         self._list(report)
         return {"namespace": name, "episodes": new, **report.document()}
@@ -108,8 +108,9 @@ class TraceImport:
             try:
                 new += memory.import_episodes([(one.episode, one.created_at)], dry_run=self.dry_run)
             except (EpisodeConflictError, InputError) as error:
-                conflicts.append(error)
-                report.refuse(file, Refusal(one.line, str(error), one.format))
+                conflicts.append(_of_import(error))
+                report.take_back(file, one)
+                report.refuse(file, Refusal(one.line, str(conflicts[-1]), one.format))
         return new
 
     def _check(self, report: ImportReport) -> None:
@@ -161,3 +162,14 @@ class TraceImport:
             parts.append(report.details())
         present(found, *parts, summary)
         report.hint(self.rules["task"])
+
+
+def _of_import(error: EpisodeConflictError | InputError) -> EpisodeConflictError | InputError:
+    """Return the refusal of an episode with a next step that an import has."""
+    if isinstance(error, EpisodeConflictError):
+        next_step = "Import into another --namespace, with the same --task and --messages as before, or erase it first."
+    elif "max_text_bytes" in error.next_step:
+        next_step = "Import with a larger --max-text-bytes."
+    else:
+        return error
+    return type(error)(error.seen, error.rule, next_step)

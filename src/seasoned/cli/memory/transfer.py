@@ -120,6 +120,7 @@ def _record_export(path: str, namespace: str | None, target: str) -> None:
 @click.option("--reward", metavar="PATH", help="Path of the reward in a document: run.reward.")
 @click.option("--task", metavar="PATH", help="Path of the task, or /PATTERN/ to find in the first user message.")
 @click.option("--evaluation", metavar="NAME", help="The score that is the reward, where traces have several.")
+@click.option("--max-text-bytes", type=int, metavar="N", help="Largest state or action.  [default: 1048576]")
 @click.option("--strict", is_flag=True, help="Import nothing if anything is refused.")
 @click.option("--skip-refused", is_flag=True, help="The default, for earlier scripts.")
 @_dry_run_option
@@ -134,6 +135,7 @@ def import_(
     reward: str | None,
     task: str | None,
     evaluation: str | None,
+    max_text_bytes: int | None,
     strict: bool,
     skip_refused: bool,
     dry_run: bool,
@@ -147,6 +149,8 @@ def import_(
     are skipped, so importing twice is safe. Our own export is stored whole or not at all. FILE `-` reads stdin.
     """
     settings: dict[str, Any] = {} if redact is None else {"redact": named_redactor(redact)}
+    if max_text_bytes is not None:
+        settings["max_text_bytes"] = max_text_bytes
     if encoder is not None:
         settings["encoder"] = named_encoder(encoder)
     rules = {"evaluation": evaluation, "messages": messages, "reward": reward, "task": task}

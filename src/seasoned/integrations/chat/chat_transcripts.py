@@ -25,6 +25,7 @@ __all__ = ["CHAT_TRANSCRIPTS", "read_chat"]
 
 _MESSAGES = "messages"
 _MAX_DEPTH = 3
+_LIMITS = ("LimitsExceeded", "TimeExceeded", "CostLimitExceeded", "StepLimitExceeded")
 
 
 def read_chat(document: Document, rules: FieldRules | None = None) -> Iterator[ReadEpisode]:
@@ -44,7 +45,7 @@ def read_chat(document: Document, rules: FieldRules | None = None) -> Iterator[R
     | `task`, else `metadata.task` | the task |
     | `model`, `subject` (else `user`) | model, subject |
     | `created_at`, else `created`, else `timestamp` | time of the episode |
-    | `ending`; `truncated`: true; `error`; the last `finish_reason` | the ending, else terminated |
+    | `ending`; `truncated`: true; `error`; `info.exit_status`; the last `finish_reason` | the ending, else terminated |
 
     Other fields of the object are allowed.
 
@@ -79,7 +80,7 @@ def read_chat(document: Document, rules: FieldRules | None = None) -> Iterator[R
         id=text_key("id", fields.get("id")) or content_id("openai", document.value),
         reward=None if rules.reward else _reward(fields),
         rewards=[optional_reward("reward", value) for value in optional_list("rewards", fields.get("rewards"))],
-        ending=ending_of({**fields, "finish_reason": fields.get("finish_reason") or finish}),
+        ending=ending_of({**fields, "finish_reason": fields.get("finish_reason") or _limit(fields) or finish}),
         model=optional_text("model", fields.get("model")),
         subject=optional_text("subject", fields.get("subject") or fields.get("user")),
     )
@@ -185,6 +186,12 @@ def _reward(fields: dict[str, Any]) -> float | None:
 def _metadata(fields: dict[str, Any]) -> dict[str, Any]:
     metadata = fields.get("metadata")
     return metadata if isinstance(metadata, dict) else {}
+
+
+def _limit(fields: dict[str, Any]) -> str | None:
+    """Return the finish reason of a run that mini-swe-agent cut off at a limit."""
+    info = fields.get("info")
+    return "length" if isinstance(info, dict) and info.get("exit_status") in _LIMITS else None
 
 
 def _answer(response: dict[str, Any]) -> dict[str, Any]:

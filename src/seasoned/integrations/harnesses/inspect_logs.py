@@ -96,6 +96,7 @@ class _LogReader:
 
     def _score(self, sample: dict[str, Any]) -> float | None:
         scores = optional_record("scores", sample.get("scores"))
+        scores = {**scores, **_inner_scores(scores)}
         name = self._rules.evaluation
         if name is None and len(scores) > 1:
             raise InputError(
@@ -120,6 +121,17 @@ class _LogReader:
                     "Name a field with a number: --reward scores.NAME.metadata.FIELD.",
                 ) from None
         return None if value is None else check_reward("the score", value)
+
+
+def _inner_scores(scores: dict[str, Any]) -> dict[str, Any]:
+    """Return the values of scores that are objects, `{"value": {"a": 1, "b": 0}}`, as scores of their own."""
+    inner: dict[str, Any] = {}
+    for name, score in scores.items():
+        value = score.get("value") if isinstance(score, dict) else None
+        if isinstance(value, dict):
+            inner |= {key: {"value": each} for key, each in value.items() if key not in scores}
+            inner |= {f"{name}.{key}": {"value": each} for key, each in value.items()}
+    return inner
 
 
 def _attached(value: Any, attachments: dict[str, Any]) -> Any:
