@@ -93,3 +93,14 @@ def test_record_of_a_session_with_a_nul_is_kept():
     [found] = read_episodes("auto", lines)
     assert "bin \ufffd" in found.episode.steps[-1].state
     assert sum(found.skipped.values()) == 1
+
+
+@pytest.mark.parametrize("rules", [{}, {"messages": "messages"}])
+def test_list_of_documents_under_a_key_is_read(rules):
+    wrapped = {"model": "m", "data": {"results": [chat("a", reward=1), {"messages": "none"}, 7, chat("b")]}}
+    found = list(read_episodes("auto", [json.dumps(wrapped).encode()], **rules))
+    episodes = [one for one in found if not isinstance(one, Refusal)]
+    assert [(one.episode.id, one.rewarded) for one in episodes] == [("a", True), ("b", False)]
+    assert len(found) == 4
+    [refusal] = read_episodes("auto", [json.dumps({"x": [chat("a")], "y": [chat("b")]}).encode()], **rules)
+    assert "lists of documents at ['x', 'y']" in str(refusal)

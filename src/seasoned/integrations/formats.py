@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from dataclasses import replace
+from typing import Any
 
 from seasoned.errors import InputError, excerpt
 from seasoned.integrations.chat.messages import is_messages
 from seasoned.integrations.chat.response_items import is_item
-from seasoned.integrations.field_rules import FieldRules
+from seasoned.integrations.field_rules import MISSING, FieldRules, value_at
 from seasoned.integrations.harnesses.openhands_events import is_event
 from seasoned.integrations.json_input import MAX_LINE_BYTES, Document, FileLine, ReadResult, Refusal, documents
 from seasoned.integrations.readers import Format, TraceReader
@@ -43,6 +44,7 @@ FORMATS = Registry(
 
 _WITH_EVALUATIONS = {AUTO, "otel", "langfuse", "inspect"}
 _REPLACED = "characters replaced by U+FFFD"
+_MAX_DEPTH, _ASKED_ITEMS = 3, 20  # of lists of documents under a key
 _WITH_MESSAGES = {AUTO, "openai"}
 
 
@@ -91,7 +93,7 @@ def read_episodes(
     rules = FieldRules(messages, reward, task, evaluation, file)
     forced = "openai" if format == AUTO and messages is not None else None if format == AUTO else format
     values = documents(lines, max_document_bytes, keep=_is_one_document)
-    return _read(values, forced, rules)
+    return _read(_unwrapped(values, forced, rules), forced, rules)
 
 
 def recognised_format(value: object) -> str | None:
@@ -130,6 +132,51 @@ def _is_one_document(items: list[object]) -> bool:
         first = first[0]
         return is_event(first)
     return is_messages(items) or is_event(first) or any(is_item(item) for item in items[:50])
+
+
+def _unwrapped(
+    values: Iterable[Document | Refusal], forced: str | None, rules: FieldRules
+) -> Iterator[Document | Refusal]:
+    """Yield the documents; of an object that is none, but has one list of documents under a key, those of the list.
+
+    Items of the list that are no documents are yielded too, so that they are refused.
+    """
+    formats = _by_precedence()
+    if forced is not None:
+        formats = {forced: _format(forced)}
+
+    def is_document(value: object) -> bool:
+        if forced == "openai" and rules.messages is not None:
+            return value_at(value, rules.messages) is not MISSING
+        return _recognised(value, formats) is not None
+
+    for value in values:
+        if isinstance(value, Refusal) or not isinstance(value.value, dict) or is_document(value.value):
+            yield value
+            continue
+        lists = _lists_of_documents(value.value, is_document)
+        if len(lists) > 1:
+            yield Refusal(
+                value.line, f"lists of documents at {excerpt(sorted(lists), 80)}: keep one of them in the file"
+            )
+        elif lists:
+            for at, item in enumerate(next(iter(lists.values()))):
+                yield Document(value.line, item, 0 if at else value.replaced)
+        else:
+            yield value
+
+
+def _lists_of_documents(value: dict[str, Any], is_document: Callable[[object], bool]) -> dict[str, list[Any]]:
+    """Return the lists with a document among their first items, at most three levels deep, by path."""
+    found: dict[str, list[Any]] = {}
+    level: list[tuple[str, dict[str, Any]]] = [("", value)]
+    for _ in range(_MAX_DEPTH):
+        for prefix, inner in level:
+            for key, each in inner.items():
+                if isinstance(each, list) and any(is_document(item) for item in each[:_ASKED_ITEMS]):
+                    found[prefix + key] = each
+        level = [(f"{prefix}{key}.", e) for prefix, inner in level for key, e in inner.items() if isinstance(e, dict)]
+    return found
 
 
 def _read(values: Iterable[Document | Refusal], forced: str | None, rules: FieldRules) -> Iterator[ReadResult]:
