@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import shlex
 from collections import Counter
 
 import numpy as np
@@ -20,8 +21,15 @@ from seasoned.lab.diagnosis.outcome_checks import (
     score,
     within_tasks_concordance,
 )
-from seasoned.lab.diagnosis.trace_checks import action_names, check_actions_elsewhere, check_coverage, check_task_groups
+from seasoned.lab.diagnosis.trace_checks import (
+    action_names,
+    alike_tasks,
+    check_actions_elsewhere,
+    check_coverage,
+    check_task_groups,
+)
 from seasoned.states import SubwordEncoder, TokenEncoder
+from seasoned.states.encoder_names import ENCODERS
 
 STATE = "tool: no more results"
 
@@ -105,12 +113,36 @@ def test_concordance_is_the_auc_of_pairs_by_definition():
     assert (overall.value, overall.n_pairs) == (pytest.approx((0.5 + 1.0 + 0.0 + 0.0 + 0.0 + 0.0) / 6), 6)
 
 
-@pytest.mark.parametrize(("n_tasks", "verdict"), [(40, "finding"), (4, "fine")])
-def test_tasks_nearly_as_many_as_episodes_are_a_finding(n_tasks, verdict):
+@pytest.mark.parametrize(("n_tasks", "verdict"), [(40, "finding"), (20, "finding"), (13, "fine"), (4, "fine")])
+def test_tasks_of_one_or_two_episodes_are_a_finding(n_tasks, verdict):
     episodes = [Episode(f"goal {i % n_tasks}", [Step("s", "go", 1.0)]) for i in range(40)]
     check = check_task_groups(episodes)
     assert check.verdict == verdict
     assert check_task_groups(episodes[:10]).verdict == "not checked"
+
+
+def test_tasks_that_are_one_task_in_other_words_are_a_finding():
+    ways = ("Cancel order W{0} please", "I no longer want W{0}, stop it", "get rid of my purchase (W{0})")
+    paraphrased = [
+        Episode(way.format(f"147{order}"), [Step("s", "go", 1.0)] * 1)
+        for order in range(10)
+        for way in ways
+        for _ in range(3)
+    ]
+    check = check_task_groups(paraphrased)
+    assert (check.verdict, check.numbers["alike_tasks"], check.numbers["small_tasks"]) == ("finding", 30, 0)
+    assert "--task" in check.next_step
+    named = [Episode(f"airline-{number % 30}", [Step("s", "go", 1.0)]) for number in range(90)]
+    assert (check_task_groups(named).verdict, check_task_groups(named).numbers["alike_tasks"]) == ("fine", 0)
+
+
+def test_alike_tasks_have_the_same_numbers():
+    assert alike_tasks(["add 1 checked bag", "add 2 checked bag", "t1", "t2", "", "Book a flight to Rome"]) == set()
+    assert alike_tasks(["open the red door now", "open the red door", "sell the car"]) == {
+        "open the red door now",
+        "open the red door",
+    }
+    assert alike_tasks([f"python3 {'abcdefghijkl'[at] * 3}" for at in range(12)]) == set()
 
 
 def test_actions_that_occur_in_no_other_task_are_a_finding():
@@ -140,10 +172,30 @@ def test_coverage_leaves_the_own_task_out_and_names_a_better_encoder():
     plain = check_coverage(TokenEncoder(), episodes)
     assert plain.numbers["covered_at_0.4"] == 0.0
     assert (plain.verdict, plain.numbers["better_encoder"]) == ("finding", "subwords")
-    assert "reindex=True" in plain.next_step
+    assert "reindex=True" in plain.command
     assert check_coverage(SubwordEncoder(), episodes).verdict == "fine"
     same = [Episode("one", [Step("s", "go", 1.0)]) for _ in range(30)]
     assert check_coverage(TokenEncoder(), same).verdict == "not checked"
+
+
+@pytest.mark.parametrize("namespace", ["default", 'the shop\'s "desk"'])
+def test_the_command_of_a_better_encoder_changes_the_encoder(tmp_path, namespace):
+    path = str(tmp_path / "a b's.db")
+    words = ["refunding", "ordering", "shipping"]
+    with Memory.open(path, namespace=namespace, encoder=TokenEncoder()) as memory:
+        memory.add_many(
+            Episode(f"t{task}", [Step(f"{words[wish]}{'aeiou'[task % 5]}{task} w{task}", words[wish], 1.0)])
+            for task in range(20)
+            for wish in range(3)
+        )
+        check = next(one for one in diagnose(memory).findings if one.name == "steps alike in other tasks")
+    program, option, code = shlex.split(check.command)
+    assert (program, option) == ("python", "-c")
+    exec(code, {})
+    with Memory.open(path, namespace=namespace) as memory:
+        assert memory.encoder.identity == ENCODERS[check.numbers["better_encoder"]].identity
+        assert len(memory.episodes()) == 60
+        assert all(one.name != check.name for one in diagnose(memory).findings)
 
 
 def test_small_tasks_drift_together():

@@ -101,6 +101,8 @@ def _check_text(check: CheckResult) -> str:
     for name, text in (("seen", check.seen), ("rule", check.rule), ("do", check.next_step)):
         for i, line in enumerate(textwrap.wrap(text, PIPE_WIDTH - 9)):
             lines.append(f"  {name if i == 0 else '':<4}  {line}")
+    if check.command is not None:
+        lines.append(f"  run   {check.command}")  # on one line, to be copied
     return "\n".join(lines)
 
 

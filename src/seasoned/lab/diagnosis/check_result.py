@@ -23,6 +23,7 @@ class CheckResult:
         rule: the rule that they must meet.
         next_step: the advice; None unless the verdict is `finding`.
         numbers: the same numbers, for a program.
+        command: the next step as a line for a shell; None if it needs a decision of the reader.
     """
 
     name: str
@@ -31,14 +32,22 @@ class CheckResult:
     rule: str
     next_step: str | None = None
     numbers: Mapping[str, Number] = field(default_factory=dict)
+    command: str | None = None
 
 
 def finding_if(
-    broken: bool, name: str, seen: str, *, rule: str, next_step: str, numbers: Mapping[str, Number]
+    broken: bool,
+    name: str,
+    seen: str,
+    *,
+    rule: str,
+    next_step: str,
+    numbers: Mapping[str, Number],
+    command: str | None = None,
 ) -> CheckResult:
     """Return a finding if the rule is broken, else a result that is fine."""
     if broken:
-        return CheckResult(name, "finding", seen, rule, next_step, numbers)
+        return CheckResult(name, "finding", seen, rule, next_step, numbers, command)
     return CheckResult(name, "fine", seen, rule, None, numbers)
 
 

@@ -18,6 +18,8 @@ from seasoned.lab.diagnosis.state_checks import EncodedStates
 from seasoned.memory import Memory
 from seasoned.policies import JitRL
 from seasoned.policies.call_evidence import proposable
+from seasoned.protocols import StateEncoder
+from seasoned.states.encoder_names import ENCODERS
 from seasoned.types import Episode, Floats, normalize_action
 
 __all__ = [
@@ -266,7 +268,9 @@ def check_outcomes(found: OutcomeScores, seed: int = 0) -> CheckResult:
     )
 
 
-def check_identifying_actions(states: EncodedStates, episodes: Sequence[Episode], found: OutcomeScores) -> CheckResult:
+def check_identifying_actions(
+    states: EncodedStates, episodes: Sequence[Episode], found: OutcomeScores, encoder: StateEncoder
+) -> CheckResult:
     """Check that actions do not say which task is played where states do not."""
     name = "actions that name their task"
     rule = (
@@ -290,6 +294,8 @@ def check_identifying_actions(states: EncodedStates, episodes: Sequence[Episode]
     n_runs = np.array([runs[task] for task in range(len(runs))], dtype=np.int64)
     part = share_of_identifying_steps(TaskCells(states_of, actions, tasks, counts, np.zeros(len(counts)), n_runs))
     within = within_tasks_concordance(found)
+    by_transcript = encoder.identity == ENCODERS["transcript"].identity
+    advice = " text (the goals of these conversations are alike)" if by_transcript else ""
     repeated = counted(sum(n > 1 for n in runs.values()), "task")
     seen = f"{part:.0%} of all steps are of {repeated} with several runs and take an action of that task alone"
     if part >= _IDENTIFYING:
@@ -303,8 +309,7 @@ def check_identifying_actions(states: EncodedStates, episodes: Sequence[Episode]
         seen,
         rule=rule,
         next_step="The preset default compares returns within tasks there, so that only runs of one task teach. So "
-        "that tasks teach each other: put the goal into the state (import with --encoder transcript), and mask ids in "
-        "actions.",
+        f"that tasks teach each other: put the goal into the state{advice}, and mask ids in actions.",
         numbers={"share": part, "tasks": len(runs), "within_tasks": within.value, "pairs_within": within.n_pairs},
     )
 

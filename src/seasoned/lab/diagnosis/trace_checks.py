@@ -2,11 +2,14 @@
 
 from __future__ import annotations
 
+import json
 import math
 import re
+import shlex
 from collections import Counter, defaultdict
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+from statistics import NormalDist
 
 import numpy as np
 
@@ -15,27 +18,29 @@ from seasoned.core import jaccard
 from seasoned.errors import counted
 from seasoned.lab.diagnosis.check_result import CheckResult, Number, finding_if, not_checked, share
 from seasoned.protocols import StateEncoder
-from seasoned.states import SubwordEncoder, TokenEncoder, TranscriptEncoder, parse_transcript
+from seasoned.states import parse_transcript
+from seasoned.states.encoder_names import ENCODERS
 from seasoned.types import Episode, Step
 
-__all__ = ["action_names", "check_actions_elsewhere", "check_coverage", "check_task_groups"]
+__all__ = ["action_names", "alike_tasks", "check_actions_elsewhere", "check_coverage", "check_task_groups"]
 
 _MIN_EPISODES = 20
 _MIN_STEPS = 20
-_MANY_TASKS = 0.8
+_MIN_RUNS = 3
+_MAX_ALIKE = 0.3
+_ALIKE = 0.6
+_MIN_ID = 5
+_MAX_SHARING = 10
+_COMPARED_TASKS = 200
+_TASK_WORD = re.compile(r"[^\W_]+(?:[_-][^\W_]+)*")
+_DIGIT = re.compile(r"\d")
 _FEW_ELSEWHERE = 0.2
 _THRESHOLDS = (0.8, 0.6, 0.4)
 _LEAST = _THRESHOLDS[-1]
 _NEIGHBORS = 3
 _MIN_COVERED = 0.75
-_QUERIES = 80
+_QUERIES = 160
 _STORED = 1000  # steps that the queries are compared with, the latest
-_ENCODERS: Mapping[str, StateEncoder] = {
-    "tokens": TokenEncoder(),
-    "subwords": SubwordEncoder(),
-    "transcript": TranscriptEncoder(),
-}
-_CLASSES = {"tokens": "TokenEncoder", "subwords": "SubwordEncoder", "transcript": "TranscriptEncoder"}
 
 
 def action_names(actions: Sequence[str]) -> list[str]:
@@ -51,23 +56,63 @@ def action_names(actions: Sequence[str]) -> list[str]:
 
 
 def check_task_groups(episodes: Sequence[Episode]) -> CheckResult:
-    """Check that tasks have several episodes, without which nothing can be compared within a task or left out."""
+    """Check that tasks have several episodes, and that their texts are not one task in different words."""
     name = "episodes of one task"
-    rule = f"there are at most {_MANY_TASKS:.0%} as many tasks as episodes (from {_MIN_EPISODES} episodes on)"
-    n_tasks = len({episode.task for episode in episodes})
-    numbers = {"episodes": len(episodes), "tasks": n_tasks}
-    seen = f"{counted(n_tasks, 'task')} in {counted(len(episodes), 'episode')}"
+    rule = (
+        f"most tasks have {_MIN_RUNS} episodes or more, and at most {_MAX_ALIKE:.0%} have a text like another's (from "
+        f"{_MIN_EPISODES} episodes on)"
+    )
+    runs = Counter(episode.task for episode in episodes)
+    n_small = sum(n < _MIN_RUNS for n in runs.values())
+    n_alike = len(alike_tasks(list(runs)))
+    numbers = {"episodes": len(episodes), "tasks": len(runs), "small_tasks": n_small, "alike_tasks": n_alike}
+    seen = f"{counted(len(runs), 'task')} in {counted(len(episodes), 'episode')}"
     if len(episodes) < _MIN_EPISODES:
         return not_checked(name, seen, rule, **numbers)
+    if n_small:
+        seen += f"; {n_small} have fewer than {_MIN_RUNS}"
+    if n_alike:
+        seen += f"; {n_alike} tasks look like others: nearly the same words, or the same ids in other words"
     return finding_if(
-        n_tasks > _MANY_TASKS * len(episodes),
+        n_small > len(runs) / 2 or n_alike > _MAX_ALIKE * len(runs),
         name,
         seen,
         rule=rule,
-        next_step="The guard that leaves a task out then leaves out one episode, and no two runs are compared. "
-        "If tasks are paraphrased goals, import again with a name for each task: seasoned memory import --task FIELD.",
+        next_step="Runs of one task are compared with each other. If several texts are one task, import again into "
+        "a new memory, with the task's own name: seasoned memory import NEW.db FILES --create --task FIELD, or "
+        "--task /PATTERN/ for a part of the first user message, such as an id.",
         numbers=numbers,
     )
+
+
+def alike_tasks(tasks: Sequence[str]) -> set[str]:
+    """Return the tasks whose text is like that of another task.
+
+    Two texts are alike if they have the same words with digits, and either at least 60 % of their words in common
+    (Jaccard), or an id among those words (letters and digits, five characters or more). Ids that over 10 tasks share
+    do not count, since they may name a product. Of each group with equal words with digits, 200 tasks are compared.
+
+    Example:
+        >>> sorted(alike_tasks(["Cancel order AB123", "please stop AB123 from shipping", "Cancel order AB124"]))
+        ['Cancel order AB123', 'please stop AB123 from shipping']
+    """
+    groups: defaultdict[frozenset[str], list[tuple[str, frozenset[str]]]] = defaultdict(list)
+    for task in dict.fromkeys(tasks):
+        words = frozenset(_TASK_WORD.findall(task.casefold()))
+        groups[frozenset(word for word in words if _DIGIT.search(word))].append((task, words))
+    alike: set[str] = set()
+    for numbers, group in groups.items():
+        if len(group) < 2:
+            continue
+        if len(group) <= _MAX_SHARING and any(len(word) >= _MIN_ID and not word.isdigit() for word in numbers):
+            alike.update(task for task, _ in group)
+            continue
+        compared = group[:_COMPARED_TASKS]
+        for at, (task, words) in enumerate(compared):
+            for other, other_words in compared[:at]:
+                if jaccard(words, other_words) >= _ALIKE:
+                    alike |= {task, other}
+    return alike
 
 
 def check_actions_elsewhere(episodes: Sequence[Episode]) -> CheckResult:
@@ -113,17 +158,27 @@ class _Covered:
         return sum(similarity >= threshold for similarity in self.similarity) / len(self.similarity)
 
 
-def check_coverage(encoder: StateEncoder, episodes: Sequence[Episode], *, seed: int = 0) -> CheckResult:
+def check_coverage(
+    encoder: StateEncoder,
+    episodes: Sequence[Episode],
+    *,
+    seed: int = 0,
+    path: str = ":memory:",
+    namespace: str = "default",
+) -> CheckResult:
     """Check how many steps have three alike steps in other tasks, and whether another encoder would find better ones.
 
-    Up to 80 of the latest 1,000 steps are compared with the others by the share of common features, the own task left
-    out. An encoder is better if more queries have three neighbours at 0.4 of which most took an action of the query's
-    name, by the 95 % interval of the paired difference.
+    Up to 160 of the latest 1,000 steps are compared with the others by the share of common features, the own task left
+    out, under the memory's encoder and every named one. An encoder is better if more queries have three neighbours at
+    0.4 of which most took an action of the query's name, by the 95 % interval of the paired difference, adjusted for
+    the number of encoders (Bonferroni). Of those within one standard error of the best, the one with the highest
+    similarities is advised.
 
     Args:
         encoder: of the memory.
         episodes: those that count, in commit order.
         seed: of the draw.
+        path, namespace: of the memory, for the command that changes its encoder.
     """
     name = "steps alike in other tasks"
     rule = (
@@ -141,7 +196,10 @@ def check_coverage(encoder: StateEncoder, episodes: Sequence[Episode], *, seed: 
     numbers: dict[str, Number] = {"queries": len(order), "stored": len(stored), "duplicates": own.duplicates}
     shares = {threshold: own.share_at(threshold) for threshold in _THRESHOLDS}
     numbers |= {f"covered_at_{threshold:g}": part for threshold, part in shares.items()}
-    seen = f"of {len(order)} steps, " + ", ".join(f"{part:.0%} at {threshold:g}" for threshold, part in shares.items())
+    seen = (
+        f"three are at similarity {_THRESHOLDS[0]:g} or more for {shares[_THRESHOLDS[0]]:.0%} of {len(order)} steps, "
+    )
+    seen += ", ".join(f"at {threshold:g} for {shares[threshold]:.0%}" for threshold in _THRESHOLDS[1:])
     if len(by_speaker) > 1:
         parts = []
         for speaker, n in by_speaker.most_common(4):
@@ -151,27 +209,39 @@ def check_coverage(encoder: StateEncoder, episodes: Sequence[Episode], *, seed: 
             numbers[f"covered_after_{speaker.split()[0]}"] = part
         seen += f" (at {_LEAST:g}: {', '.join(parts)})"
     seen += f"; {share(own.duplicates, len(order), 'nearest states')} are the same text"
-    seen += f"; most of the three took the step's tool at {sum(own.right)}"
-    better = _better_encoder(encoder, own, stored, names, order)
+    rivals = {
+        label: _covered(rival, stored, names, order)
+        for label, rival in ENCODERS.items()
+        if rival.identity != encoder.identity
+    }
+    better = _better_encoder(own, rivals)
+    current = next((label for label, one in ENCODERS.items() if one.identity == encoder.identity), "its own encoder")
+    right = {current: sum(own.right), **{label: sum(found.right) for label, found in rivals.items()}}
+    seen += f"; most of the three took the step's tool at {right[current]} with {current}, as now; at "
+    seen += ", ".join(f"{right[label]} with {label}" for label in rivals)
+    numbers |= {f"right_{label}": sum(found.right) for label, found in rivals.items()}
+    numbers["right"] = right[current]
     if better is not None:
-        label, found, low = better
-        seen += f" (with {label}: {sum(found.right)}, covered {found.share_at(_LEAST):.0%})"
-        numbers |= {"better_encoder": label, "better_right": sum(found.right), "gain_low": low}
-    numbers["right"] = sum(own.right)
-    if shares[_LEAST] < _MIN_COVERED and better is None:
-        seen += "; no other encoder here finds better ones"
+        numbers["better_encoder"] = better
     return finding_if(
         better is not None,
         name,
         seen,
         rule=rule,
-        next_step=""
-        if better is None
-        else f'Encode the states anew: python -c "import seasoned.states as s; '
-        f"from seasoned import Memory; Memory.open('FILE', encoder=s.{_CLASSES[better[0]]}(), reindex=True).close()\"; "
-        "or import again with --encoder.",
+        next_step=f"Encode the states anew by {better}, which finds better ones; the episodes stay as they are.",
         numbers=numbers,
+        command=None if better is None else _reindex_command(path, namespace, better),
     )
+
+
+def _reindex_command(path: str, namespace: str, label: str) -> str:
+    """Return a line for a shell that opens a memory with another encoder, which encodes its states anew."""
+    path, namespace, label = (json.dumps(text, ensure_ascii=False) for text in (path, namespace, label))
+    code = (
+        "from seasoned import Memory; from seasoned.states.encoder_names import named_encoder; "
+        f"Memory.open({path}, namespace={namespace}, encoder=named_encoder({label}), reindex=True).close()"
+    )
+    return f"python -c {shlex.quote(code)}"
 
 
 def _speaker(state: str) -> str:
@@ -213,21 +283,17 @@ def _covered(
     return _Covered(tuple(similarity), tuple(right), duplicates)
 
 
-def _better_encoder(
-    encoder: StateEncoder,
-    own: _Covered,
-    stored: Sequence[tuple[str, Step]],
-    names: Sequence[str],
-    queries: Sequence[int],
-) -> tuple[str, _Covered, float] | None:
-    """Return the encoder that finds clearly better neighbours, and the low end of its gain; None if there is none."""
-    best = None
-    for label, other in _ENCODERS.items():
-        if other.identity == encoder.identity:
-            continue
-        found = _covered(other, stored, names, queries)
-        gains = np.array(found.right, dtype=float) - np.array(own.right, dtype=float)
-        low = float(gains.mean() - 1.96 * gains.std(ddof=1) / math.sqrt(len(gains)))
-        if low > 0.0 and (best is None or sum(found.right) > sum(best[1].right)):
-            best = (label, found, low)
-    return best
+def _better_encoder(own: _Covered, rivals: Mapping[str, _Covered]) -> str | None:
+    """Return the encoder to advise; None if none finds clearly better neighbours than the memory's own."""
+    z = NormalDist().inv_cdf(1.0 - 0.025 / max(1, len(rivals)))
+    if all(_low_gain(found, own, z) <= 0.0 for found in rivals.values()):
+        return None
+    best = max(rivals.values(), key=lambda found: sum(found.right))
+    as_good = {label: found for label, found in rivals.items() if _low_gain(best, found, 1.0) <= 0.0}
+    return max(as_good, key=lambda label: float(np.mean(as_good[label].similarity)))
+
+
+def _low_gain(found: _Covered, other: _Covered, z: float) -> float:
+    """Return the mean paired gain in right queries less `z` standard errors."""
+    gains = np.array(found.right, dtype=float) - np.array(other.right, dtype=float)
+    return float(gains.mean() - z * gains.std(ddof=1) / math.sqrt(len(gains)))
