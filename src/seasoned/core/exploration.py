@@ -16,7 +16,7 @@ import numpy.typing as npt
 from seasoned.checks import check_number, check_one_of
 from seasoned.core.arrays import Bools, Floats, Ints, as_floats, grow
 from seasoned.core.modulation import capped_beta, log_softmax
-from seasoned.core.transitions import Transitions, aligned, whole_numbers
+from seasoned.core.transitions import Transitions, aligned, aligned_priors, whole_numbers
 from seasoned.errors import InputError, excerpt
 
 __all__ = [
@@ -330,10 +330,7 @@ class FrontierGraph:
         Raises:
             InputError: a value breaks its rule.
         """
-        s, a = aligned(states, actions)
-        p = as_floats("probs", probs)
-        if p.shape != s.shape or not ((p >= 0.0) & (p <= 1.0 + 1e-9)).all():
-            raise InputError(f"probs = {excerpt(probs)}", "each pair must have a probability", "Take a softmax first.")
+        s, a, p = aligned_priors(states, actions, probs)
         touched = np.unique(s)
         if len(touched):
             self._make_states(int(touched[-1]) + 1)

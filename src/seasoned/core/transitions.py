@@ -5,10 +5,10 @@ from __future__ import annotations
 import numpy as np
 import numpy.typing as npt
 
-from seasoned.core.arrays import Floats, Ints, RaggedLists, grow
+from seasoned.core.arrays import Floats, Ints, RaggedLists, as_floats, grow
 from seasoned.errors import InputError, excerpt
 
-__all__ = ["Transitions", "aligned", "whole_numbers"]
+__all__ = ["Transitions", "aligned", "aligned_priors", "whole_numbers"]
 
 
 _LIMIT = (1 << 31) - 1
@@ -148,3 +148,12 @@ def aligned(states: npt.ArrayLike, actions: npt.ArrayLike) -> tuple[Ints, Ints]:
     if len(s) != len(a):
         raise InputError(f"{len(s)} states and {len(a)} actions", "each state must have an action", "Align them.")
     return s, a
+
+
+def aligned_priors(states: npt.ArrayLike, actions: npt.ArrayLike, probs: npt.ArrayLike) -> tuple[Ints, Ints, Floats]:
+    """Return states, actions and their probabilities as arrays of one length. Raises: InputError."""
+    s, a = aligned(states, actions)
+    p = as_floats("probs", probs)
+    if p.shape != s.shape or not ((p >= 0.0) & (p <= 1.0 + 1e-9)).all():
+        raise InputError(f"probs = {excerpt(probs)}", "each pair must have a probability", "Take a softmax first.")
+    return s, a, p

@@ -9,7 +9,7 @@ from seasoned.checks import check_number
 from seasoned.core.arrays import Bools, Floats, Ints, as_floats, grow
 from seasoned.core.modulation import check_beta
 from seasoned.core.returns import check_gamma
-from seasoned.core.transitions import Transitions, aligned, whole_numbers
+from seasoned.core.transitions import Transitions, aligned, aligned_priors, whole_numbers
 from seasoned.errors import InputError, excerpt
 
 __all__ = ["TERMINAL", "UNKNOWN", "ValueGraph", "soft_values"]
@@ -210,10 +210,7 @@ class ValueGraph:
         Raises:
             InputError: a value breaks its rule.
         """
-        s, a = aligned(states, actions)
-        p = as_floats("probs", probs)
-        if p.shape != s.shape or not ((p >= 0.0) & (p <= 1.0 + 1e-9)).all():
-            raise InputError(f"probs = {excerpt(probs)}", "each pair must have a probability", "Take a softmax first.")
+        s, a, p = aligned_priors(states, actions, probs)
         touched = np.unique(s)
         if not len(touched):
             return
