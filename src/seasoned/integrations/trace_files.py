@@ -21,6 +21,7 @@ TRACE_SUFFIXES = (".json", ".jsonl", ".ndjson", ".traj", ".eval", ".gz")
 """Suffixes of the files that are read in a folder; a file that is named itself may have any."""
 _GZIP, _ZIP = b"\x1f\x8b", b"PK\x03\x04"
 _HEADER, _SAMPLES = "header.json", "samples/"
+_CONVERT = "convert the log: inspect log convert LOG --to json --output-dir FOLDER"
 
 
 class TraceFile(NamedTuple):
@@ -106,7 +107,10 @@ def _unpacked(file: IO[bytes]) -> Iterator[FileLine | Refusal]:
 def _members(file: IO[bytes]) -> Iterator[FileLine | Refusal]:
     try:
         archive = zipfile.ZipFile(file)
-    except (zipfile.BadZipFile, ValueError, NotImplementedError) as error:
+    except NotImplementedError as error:  # a zip of a version that Python does not read is not damaged
+        yield Refusal(1, f"a zip that Python does not read: {error}; {_CONVERT}")
+        return
+    except (zipfile.BadZipFile, ValueError) as error:
         yield Refusal(1, f"damaged zip: {error}")
         return
     with archive:
@@ -120,9 +124,8 @@ def _members(file: IO[bytes]) -> Iterator[FileLine | Refusal]:
                 with archive.open(member) as opened:
                     data = opened.read(MAX_LINE_BYTES + 1)
             except NotImplementedError:
-                method = "convert the log: inspect log convert LOG --to json --output-dir FOLDER"
                 yield Refusal(
-                    number, f"{member.filename[:80]!a}: compressed by a method that Python does not read; {method}"
+                    number, f"{member.filename[:80]!a}: compressed by a method that Python does not read; {_CONVERT}"
                 )
                 continue
             except (zipfile.BadZipFile, EOFError, zlib.error, RuntimeError) as error:
