@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import functools
 import json
 import re
 from collections.abc import Iterable, Iterator
@@ -11,7 +12,7 @@ from itertools import islice
 from seasoned.states.masks import HASHES, TIMESTAMPS, TOKENS, UUIDS, apply_masks
 from seasoned.states.tokens import check_state
 from seasoned.states.transcript.goals import goal_feature
-from seasoned.states.transcript.transcript_text import Transcript, parse_transcript
+from seasoned.states.transcript.transcript_text import MAX_GOAL_CHARS, Transcript, parse_transcript
 
 __all__ = ["TranscriptEncoder"]
 
@@ -109,6 +110,15 @@ def _of_json(value: object) -> Iterator[str]:
                 yield from words
 
 
-def _words(text: str) -> list[str]:
+def _words(text: str) -> tuple[str, ...]:
     """Return the words of a text, without ids, times and amounts."""
-    return [word for word in _WORD.findall(apply_masks(text, _MASKS).lower()) if not _DIGIT.search(word)]
+    return _words_of_short(text) if len(text) <= MAX_GOAL_CHARS else _read_words(text)
+
+
+@functools.lru_cache(maxsize=4096)  # a goal and the keys of results come again at each step
+def _words_of_short(text: str) -> tuple[str, ...]:
+    return _read_words(text)
+
+
+def _read_words(text: str) -> tuple[str, ...]:
+    return tuple(word for word in _WORD.findall(apply_masks(text, _MASKS).lower()) if not _DIGIT.search(word))
