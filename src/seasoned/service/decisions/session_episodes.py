@@ -11,9 +11,10 @@ from typing import Any
 
 from seasoned.decisions.decider import DecidedStep, Decider
 from seasoned.decisions.named_options import NamedOptions
-from seasoned.errors import EpisodeConflictError, NotFoundError, StoreError
+from seasoned.errors import EpisodeConflictError, StoreError
 from seasoned.memory import EpisodeRecorder, Memory
 from seasoned.protocols.recorded_episode import RecordedEpisode
+from seasoned.service.gateway.free_episode_id import free_episode_id
 from seasoned.types import Decision, Ending, Prior
 from seasoned.types.notes import RESPONSE, response_note_id
 
@@ -173,20 +174,7 @@ class SessionEpisodes:
 
     def _free_id(self, session: str) -> str:
         """Return an id under which no episode is stored or running."""
-        taken, id_, n = {one.recorder.id for one in self._running.values()}, session, 1
-        while id_ in taken or self._is_stored(id_):
-            n += 1
-            id_ = f"{session}~{n}"
-        return id_
-
-    def _is_stored(self, id_: str) -> bool:
-        try:
-            self._memory.get(id_)
-        except NotFoundError:
-            return False
-        except StoreError:  # a conflict is found at the commit
-            return False
-        return True
+        return free_episode_id(self._memory, session, {one.recorder.id for one in self._running.values()})
 
 
 def end_decisions(memory: Memory, id_: str, owner: str | None, ending: Ending | None) -> list[str]:

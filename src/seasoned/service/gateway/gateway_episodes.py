@@ -9,7 +9,6 @@ from collections.abc import Mapping
 from dataclasses import dataclass, replace
 from typing import Any, Literal
 
-from seasoned.errors import NotFoundError, SeasonedError
 from seasoned.integrations.clients.call_recorder import CallRecorder
 from seasoned.integrations.clients.conversations import CallContext, CallSession, Conversations, RecordedCall
 from seasoned.integrations.clients.episode_scope import CurrentEpisode
@@ -18,6 +17,7 @@ from seasoned.integrations.rewards.reward_rules import RewardRules
 from seasoned.memory import Memory
 from seasoned.service.gateway.client_ids import ClientIds, client_ids
 from seasoned.service.gateway.forwarder import GatewayRequest
+from seasoned.service.gateway.free_episode_id import free_episode_id
 from seasoned.service.gateway.side_calls import SideCalls
 from seasoned.types import Ending
 
@@ -196,21 +196,7 @@ class GatewayEpisodes:
 
     def _free_id(self, episode: str) -> str:
         """Return an id under which no episode is stored or running: a client may go on after the end of one."""
-        taken = {one.scope.id for one in self._running.values()}
-        id_, n = episode, 1
-        while id_ in taken or self._is_stored(id_):
-            n += 1
-            id_ = f"{episode}~{n}"
-        return id_
-
-    def _is_stored(self, id_: str) -> bool:
-        try:
-            self._memory.get(id_)
-        except NotFoundError:
-            return False
-        except SeasonedError:  # the store is down: a conflict is found when it is up
-            return False
-        return True
+        return free_episode_id(self._memory, episode, {one.scope.id for one in self._running.values()})
 
     def end_single(self, place: CallPlace) -> None:
         """End the episode of one call, which was submitted."""
