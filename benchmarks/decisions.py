@@ -1,14 +1,16 @@
 """Learning to route real sentences from rewards alone: memory, other contextual bandits, and full information.
 
 Run: python benchmarks/decisions.py --data FOLDER [--tasks domains desks-8] [--arms default vw-adf-squarecb full]
-     [--seeds 10] [--rounds 500] [--prior local --cache FOLDER] [--jobs 2] [--runs FILE] [--name decisions]
+     [--seeds 10] [--rounds 500] [--sentences 300] [--prior local?threads=1 --cache FOLDER] [--jobs 2] [--runs FILE]
+     [--name decisions]
 
 FOLDER contains CLINC150 (github.com/clinc/oos-eval): `data_full.json` and `domains.json`. A round shows one sentence,
 drawn without replacement; an arm picks one option and then learns its reward. The mean reward is of decisions made
 before learning from them, always the true reward; regret is the best reward minus the earned one, summed. Every arm
-gets the same rounds. An arm may be followed by settings: `default?beta=8&kappa=none`. A finished run is a line in the
-file of `--runs`, and is not repeated while the code that it depends on is the same. Writes `results/NAME.json` and
-`results/NAME.png`.
+gets the same rounds. With `--sentences` all seeds draw from as many sentences, which a model reads once; intervals then
+hold for these sentences alone. An arm may be followed by settings: `default?beta=8&kappa=none`. A finished run is a
+line in the file of `--runs`, and is not repeated while the code that it depends on is the same. Writes
+`results/NAME.json` and `results/NAME.png`.
 """
 
 from __future__ import annotations
@@ -42,7 +44,7 @@ import seasoned
 from seasoned.build import make_reader
 from seasoned.core import mean_interval
 from seasoned.envs.env_options import parse_query
-from seasoned.envs.intent_rounds import IntentRound, IntentTask, draw_rounds, intent_options, read_intents
+from seasoned.envs.intent_rounds import IntentData, IntentRound, IntentTask, draw_rounds, intent_options, read_intents
 
 TASKS: dict[str, tuple[IntentTask, int | None, str]] = {
     "domains": (IntentTask("domains"), 2_000, "Choose the domain of the customer's sentence."),
@@ -69,6 +71,7 @@ REFERENCE = "default"
 ROOMS = ("core", "memory", "policies", "states", "types", "actions")  # the code that a decision runs
 WINDOW = 200
 ARM_STREAM = 4  # the random stream of an arm; those of the rounds are 0 to 3
+SENTENCE_STREAM = 5  # of seed 0: the sentences from which every seed draws
 
 PriorOf = Callable[[str], Mapping[str, float]]
 
@@ -82,6 +85,7 @@ class Run(NamedTuple):
     rounds: int | None
     prior: str
     code: str
+    sentences: int | None = None
 
 
 class Played(NamedTuple):
@@ -126,14 +130,20 @@ def play_run(run: Run, data: str, cache: str | None) -> Played:
 def _setting(run: Run, data: str, cache: str | None) -> tuple[tuple[str, ...], list[IntentRound], PriorOf]:
     """Return the options, the rounds and the prior of a run, which are the same for every arm."""
     task, rounds, question = TASKS[run.task]
-    sentences = _data(data)
-    options = intent_options(sentences, task, run.seed)
-    drawn = draw_rounds(sentences, task, run.seed, rounds if run.rounds is None else run.rounds)
+    labelled = _data(data) if run.sentences is None else _some(_data(data), run.sentences)
+    options = intent_options(labelled, task, run.seed)
+    drawn = draw_rounds(labelled, task, run.seed, rounds if run.rounds is None else run.rounds)
     prior_of = _uniform(options) if run.prior == "uniform" else _model_prior(run.prior, cache, question, options)
     return options, drawn, prior_of
 
 
 _data = functools.lru_cache(maxsize=1)(read_intents)
+
+
+def _some(data: IntentData, n: int) -> IntentData:
+    """Return n of the sentences: the same ones at every seed, and the first of any larger number."""
+    order = np.random.default_rng([0, SENTENCE_STREAM]).permutation(len(data.sentences))[:n]
+    return data._replace(sentences=tuple(data.sentences[i] for i in order.tolist()))
 
 
 def _uniform(options: Sequence[str]) -> PriorOf:
@@ -148,7 +158,8 @@ def _model_prior(model: str, cache: str | None, question: str, options: Sequence
 
 @functools.cache
 def _reader(model: str, cache: str | None) -> Any:
-    return make_reader(model, method="label", cache=None if cache is None else Path(cache) / "answers.db")
+    name, settings = _settings_of(model)
+    return make_reader(name, method="label", cache=None if cache is None else Path(cache) / "answers.db", **settings)
 
 
 @functools.cache
@@ -158,10 +169,15 @@ def _loop() -> asyncio.Runner:
 
 def arm_of(specification: str) -> tuple[ArmKind, dict[str, Any]]:
     """Return the kind and the settings of `NAME?setting=value&...`; a value is JSON, else text."""
-    name, _, query = specification.partition("?")
+    name, settings = _settings_of(specification)
     if name not in KINDS:
         raise SystemExit(f"arm {name!r}: known are {', '.join(KINDS)}")
-    return KINDS[name], {key: _value(text) for key, text in parse_query(query).items()}
+    return KINDS[name], settings
+
+
+def _settings_of(specification: str) -> tuple[str, dict[str, Any]]:
+    name, _, query = specification.partition("?")
+    return name, {key: _value(text) for key, text in parse_query(query).items()}
 
 
 def _value(text: str) -> Any:
@@ -390,7 +406,8 @@ def main() -> None:
     parser.add_argument("--seeds", type=int, default=10)
     parser.add_argument("--first-seed", type=int, default=0)
     parser.add_argument("--rounds", type=int, help="at most this many rounds of every task")
-    parser.add_argument("--prior", default="uniform", help="uniform, or a model such as local")
+    parser.add_argument("--sentences", type=int, help="draw from this many sentences, the same at every seed")
+    parser.add_argument("--prior", default="uniform", help="uniform, or a model such as local?threads=1")
     parser.add_argument("--cache", help="folder for the model's answers; needed with a model")
     parser.add_argument("--jobs", type=int, default=1)
     parser.add_argument("--runs", type=Path, default=Path("runs/decisions.jsonl"))
@@ -404,7 +421,7 @@ def main() -> None:
     codes = {arm: code_of(arm_of(arm)[0]) for arm in arms}
     seeds = range(options.first_seed, options.first_seed + options.seeds)
     runs = [
-        Run(task, arm, seed, options.rounds, options.prior, codes[arm])
+        Run(task, arm, seed, options.rounds, options.prior, codes[arm], options.sentences)
         for task in options.tasks
         for seed in seeds
         for arm in arms

@@ -163,10 +163,10 @@ def test_an_arm_takes_settings_and_an_unknown_one_is_refused(bench):
         bench.arm_of("defualt")
 
 
-def model_of_letters(name):
+def model_of_letters(name, logprob):
     """Register a model that prefers the first option of a sentence, and no option without one."""
     scripted = ScriptedLLM(
-        lambda request: {"A": -0.3 if "please" in str(request) else -1.2, "B": -2.1, "C": -2.1}, name=name
+        lambda request: {"A": logprob if "please" in str(request) else -1.2, "B": -2.1, "C": -2.1}, name=name
     )
     MODELS.append(scripted)
     return MODELS[-1]
@@ -180,12 +180,24 @@ def test_priors_of_a_model_reach_the_arms_and_are_read_once(bench, folder, tmp_p
     arms = [Recorder(bench.Choice), Recorder(bench.Choice)]
     for name, arm in zip("ab", arms, strict=True):
         bench.KINDS[name] = bench.ArmKind(name, lambda options, seed, arm=arm: arm)
-        runs = [run(bench, arm=name, prior="letters:x")]
+        runs = [run(bench, arm=name, prior="letters:x?logprob=-0.3")]
         bench.play_all(runs, folder, file=tmp_path / "runs.jsonl", cache=str(tmp_path))
     (model,) = MODELS
     assert arms[0].calls == arms[1].calls
     assert all(len(prior) == 3 and prior["desk 1"] > prior["desk 2"] + 0.5 for prior in arms[0].priors)
     assert len({str(request) for request in model.requests}) == len(model.requests) < 2 * 12 + 2
+
+
+def test_seeds_draw_from_the_same_few_sentences_in_orders_of_their_own(bench, folder):
+    shown = []
+    for seed in (0, 1, 2):
+        arm = Recorder(bench.Choice)
+        bench.KINDS["recorder"] = bench.ArmKind("a recorder", lambda options, seed, arm=arm: arm)
+        bench.play_run(run(bench, task="domains", arm="recorder", seed=seed, rounds=None, sentences=15), folder, None)
+        shown.append([call[1] for call in arm.calls if call[0] == "decide"])
+    assert len(set(shown[0])) == 15
+    assert set(shown[0]) == set(shown[1]) == set(shown[2])
+    assert len({tuple(texts) for texts in shown}) == 3
 
 
 def test_arm_whose_library_is_missing_is_left_out_with_its_install_line(bench, capsys):

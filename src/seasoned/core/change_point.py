@@ -173,9 +173,10 @@ def _faded(steps: _Steps, all_sums: Floats, rate: float, mean: float, unit: floa
     rest = np.where(lost, expected, sums - listed)
     rest[0], rest[2] = older, np.maximum(rest[2], 0.0)
 
-    distances = taken * np.clip((returns - mean) / unit, -_FARTHEST, _FARTHEST)[:, :, None]
     old_means = np.divide(rest[1], older, out=np.full(older.shape, mean), where=older > 0.0)
-    first = older * np.clip((old_means - mean) / unit, -_FARTHEST, _FARTHEST)
+    with np.errstate(over="ignore"):
+        distances = taken * np.clip((returns - mean) / unit, -_FARTHEST, _FARTHEST)[:, :, None]
+        first = older * np.clip((old_means - mean) / unit, -_FARTHEST, _FARTHEST)
     eta = _noise(taken, distances)[:, None]
     n_before, s_before = _before(older, taken), _before(first, distances)  # each place, shape (S, T + 1, A)
     n_after, s_after = n_before[:, -1:] - n_before, s_before[:, -1:] - s_before

@@ -27,6 +27,7 @@ _NOISE_PRIOR_DEGREES = 4.0
 _SCALE_PRIOR_DEGREES = 2  # for intervals
 _LEAST_WEIGHT = 1e-12  # of a cell; less is nothing, and its noise would overflow
 _FEW_PADDED = 1 << 13  # of the covariances of all actions
+_FARTHEST = 1e120  # units from the mean; a return beyond counts as if it were there, so that its square is finite
 _LEAST_NOISE = 1e-9  # below it, states whose similarities are linearly dependent cannot be solved for
 
 
@@ -303,8 +304,9 @@ class ProcessEstimator:
     def _mean_returns(self, cells: Cells, held: Ints, mean: float, unit: float) -> _MeanReturns:
         """Return the mean returns of the cells that have weight, with their noise."""
         weights, means = cells.weights[held], cells.totals[held] / cells.weights[held]
-        with np.errstate(over="ignore", invalid="ignore"):
-            within = (cells.squares[held] - cells.totals[held] * means) / unit**2
+        with np.errstate(over="ignore"):
+            within = (cells.squares[held] - cells.totals[held] * means) / unit / unit  # unit**2 may be 0
+            residuals = np.clip((means - mean) / unit, -_FARTHEST, _FARTHEST)
         degrees = np.maximum(weights - 1.0, 0.0)
         counted = (degrees > 0.0) & np.isfinite(within)
         if cells.label_only is not None:  # an option that was never right repeats its 0, whatever the noise
@@ -316,7 +318,7 @@ class ProcessEstimator:
         cautious = np.maximum(eta, self.noise) / weights
         noise = np.maximum(eta / weights, _LEAST_NOISE)
         actions, at_states = cells.actions[held], cells.states[held]
-        return _MeanReturns(actions, at_states, (means - mean) / unit, noise, cautious, eta, caution)
+        return _MeanReturns(actions, at_states, residuals, noise, cautious, eta, caution)
 
     def _bounds(self, returns: _MeanReturns, to_query: Floats, n_actions: int) -> tuple[Floats, Floats]:
         """Return the least and the largest value of each action, in units: around what its most telling cell says."""
