@@ -312,6 +312,15 @@ def test_a_namespace_with_a_redactor_spools_nothing(server, tmp_path):
         assert not [*(tmp_path / "calls").rglob("*.call")]
 
 
+def test_the_end_of_a_service_without_a_spool_stores_named_episodes(server, tmp_path):
+    server.script = [RUN[0]]
+    with gateway_of(server, tmp_path / "agent.db") as gateway:
+        loop = Loop(bare_client("chat", Gateway(f"{gateway.url}/episodes/trial", "")), "chat")
+        loop.user(ALERT)
+        loop.call()
+    assert [(one.id, one.ending, len(one.steps)) for one in episodes_of(gateway.path)] == [("trial", "truncated", 1)]
+
+
 def test_a_killed_service_goes_on_where_it_was(server, tmp_path):
     path = tmp_path / "agent.db"
     command = [

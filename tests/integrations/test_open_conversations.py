@@ -10,6 +10,7 @@ import pytest
 from seasoned.integrations.clients.conversations import CallContext, Conversations, RecordedCall
 from seasoned.integrations.clients.ended_episode import recorded_turns
 from seasoned.integrations.clients.episode_scope import CurrentEpisode
+from seasoned.integrations.clients.response_messages import ResponseMessages
 from seasoned.integrations.clients.wires.answers import read_answer
 from seasoned.integrations.clients.wires.chat_wire import ChatWire
 from seasoned.integrations.clients.wires.responses_wire import ResponsesWire
@@ -51,16 +52,65 @@ def test_only_conversations_outside_of_blocks_are_over_when_they_wait_or_are_man
 
 
 def test_the_conversation_that_waits_longest_is_over_where_all_have_too_many_bytes():
-    conversations = Conversations(idle_s=60.0, max_bytes=250)
+    conversations = Conversations(idle_s=60.0, max_bytes=250_000)
 
     def over(said):
         call = chat_call([{"role": "user", "content": said}])
-        call.n_bytes = 100
+        call.n_bytes = 90_000
         return [one.last.units[-1]["content"] for one in conversations.add(call)]
 
     assert [over(said) for said in "abcde"] == [[], [], [], ["a"], ["b"]]  # one above waits until the next call
     conversations.close_all()
     assert [over(said) for said in "fghi"] == [[], [], [], ["f"]]
+
+
+def sized_call(said, n_bytes, scope=None, n=0):
+    call = chat_call(said, scope, n=n)
+    call.n_bytes = n_bytes
+    return call
+
+
+def test_every_part_of_a_trimmed_conversation_counts():
+    conversations, said = Conversations(idle_s=60.0, max_bytes=250_000), [{"role": "user", "content": "go"}]
+    over = []
+    for n in range(5):
+        over += conversations.add(sized_call(said, 90_000, n=n))
+        called = {"id": f"c{n}", "type": "function", "function": {"name": "run", "arguments": "{}"}}
+        result = {"role": "tool", "tool_call_id": f"c{n}", "content": "done"}
+        said = [{"role": "assistant", "content": None, "tool_calls": [called]}, result]  # all that was before is gone
+    assert [len(one.parts) for one in over] == [3]
+
+
+def test_bytes_of_blocks_are_counted_until_they_end():
+    conversations, scopes = Conversations(idle_s=60.0), [CurrentEpisode(None, id_, None, None) for id_ in "ab"]
+    for n in range(3):
+        for scope in scopes:
+            conversations.add(sized_call([{"role": "user", "content": f"{n}"}], 1_000_000, scope, n=n))
+    one, every = conversations.block_bytes("a"), conversations.block_bytes()
+    assert 3_000_000 < one < 3_010_000
+    assert every == 2 * one
+    conversations.close_all("a")
+    assert (conversations.block_bytes("a"), conversations.block_bytes()) == (0, one)
+    conversations.close_all("b")
+    assert conversations.block_bytes() == 0
+
+
+@pytest.mark.parametrize(
+    ("earlier", "n_known"),
+    [(lambda n: None, 1), (lambda n: f"r{n - 1}" if n % 8 else None, 8), (lambda n: f"r{n - n % 4}", 2)],
+    ids=["of their own", "in chains", "in branches"],
+)
+def test_messages_of_responses_have_a_limit_of_bytes(earlier, n_known):
+    n_bytes, messages = 100_000, ResponseMessages(max_bytes=1_000_000)
+    tracemalloc.start()
+    for n in range(40):
+        body = {"previous_response_id": earlier(n)}
+        said = {"role": "user", "content": f"{n}".ljust(n_bytes, "x")}
+        messages.keep(None, f"r{n}", body, [*messages.before(None, body), said], n_bytes)
+    held, _ = tracemalloc.get_traced_memory()
+    tracemalloc.stop()
+    assert held < 1_100_000
+    assert len(messages.before(None, {"previous_response_id": "r39"})) == n_known
 
 
 def chat_messages(n):

@@ -1,12 +1,18 @@
 """Decisions below `/sessions/{id}`: steps of one episode, with one arm, judged together."""
 
+import gc
+import tracemalloc
+
 import pytest
 from decision_upstream import systemone_request, upstream_server
 from serving import serving
 
-from seasoned import Memory
+from seasoned import Decider, Memory
+from seasoned.decisions.named_options import NamedOptions
+from seasoned.errors import StoreBusyError
 from seasoned.service import DecisionSettings
 from seasoned.service.decisions.session_episodes import SessionEpisodes
+from seasoned.types import Prior
 
 
 @pytest.fixture
@@ -126,6 +132,50 @@ def test_an_idle_episode_is_stored_by_the_next_decision_of_any_session():
         second = sessions.episode("a", "ann", task="desk", subject=None)
         assert first.is_over and second.recorder.id == "a~2"
         assert memory.get("a").ending == "truncated"
+
+
+def decided(sessions, decider, session, state):
+    """Decide in a session about a state."""
+    asked = NamedOptions.of(state, ["refunds", "sales"])
+    running = sessions.episode(session, None, task=asked.task, subject=None)
+    step = sessions.decide(running, decider, asked, Prior({"refunds": -0.5, "sales": -1.0}, "decisions", None, ()))
+    sessions.record(running, step, f"inference of {state[:20]}")
+    return running
+
+
+@pytest.mark.parametrize("n_sessions", [1, 20], ids=["one session", "many sessions"])
+def test_running_sessions_hold_a_limited_number_of_bytes_and_lose_no_decision(n_sessions):
+    n_decisions, state_bytes, max_bytes = 20, 100_000, 500_000
+    with Memory.open(":memory:") as memory:
+        sessions, decider = SessionEpisodes(memory, max_bytes=max_bytes), Decider(memory)
+        decided(sessions, decider, "warm", "warm up")
+        sessions.settle("warm")
+        tracemalloc.start()
+        for number in range(n_decisions):
+            decided(sessions, decider, f"s{number % n_sessions}", f"ticket {number} ".ljust(state_bytes, "x"))
+        gc.collect()
+        held, _ = tracemalloc.get_traced_memory()
+        tracemalloc.stop()
+        assert held < max_bytes + 6 * state_bytes  # with what reads and caches of the memory hold
+        sessions.close()
+        states = [step.state[:9] for episode in memory.episodes() for step in episode.steps]
+        assert sorted(states) == sorted(["warm up", *(f"ticket {number} "[:9] for number in range(n_decisions))])
+
+
+def test_decisions_are_refused_while_those_that_wait_for_a_full_disk_leave_no_room(tmp_path):
+    with Memory.open(tmp_path / "desk.db") as memory:
+        sessions, decider = SessionEpisodes(memory, max_bytes=50_000), Decider(memory)
+        memory.session.store.execute("PRAGMA max_page_count = 1")  # as few as there are
+        taken = 0
+        with pytest.raises(StoreBusyError, match="50000 bytes wait"):
+            for number in range(20):
+                decided(sessions, decider, f"s{number}", f"ticket {number} ".ljust(100_000, "x"))
+                taken += 1
+        assert taken == 1
+        memory.session.store.execute("PRAGMA max_page_count = 100000")
+        decided(sessions, decider, "later", "the disk has room")
+        sessions.close()
+        assert {episode.id for episode in memory.episodes()} == {"s0", "later"}
 
 
 def test_another_subject_begins_another_episode_so_that_its_erasure_leaves_no_byte(upstream, tmp_path):

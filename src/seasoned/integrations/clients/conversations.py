@@ -20,12 +20,13 @@ import hashlib
 import json
 import time
 import uuid
-from collections import OrderedDict
+from collections import Counter, OrderedDict
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from typing import Any, NamedTuple, Protocol, TypeAlias, TypeVar
 
 from seasoned.integrations.clients.episode_scope import CurrentEpisode
+from seasoned.integrations.clients.response_messages import ResponseMessages
 from seasoned.integrations.clients.wires.wire_format import ModelAnswer, WireFormat, WireItem
 from seasoned.integrations.rewards.reward_rules import RewardRules
 from seasoned.protocols import Usage
@@ -44,8 +45,9 @@ __all__ = [
     "message_digests",
 ]
 
-_MAX_OPEN, _MAX_RESPONSES = 1000, 1000
+_MAX_OPEN = 1000
 _MAX_OPEN_BYTES = 256 * 1024 * 1024
+_CALL_BYTES = 2048  # that are held of a call without its messages
 _NOT_COMPARED = {"cache_control", "id", "status"}
 
 
@@ -198,6 +200,11 @@ class Conversation:
         return any(call.has_tools for part in self.parts for call in part.calls)
 
     @property
+    def n_bytes(self) -> int:
+        """The bytes that are held: each part has the messages of its latest call."""
+        return sum(part.last.n_bytes + _CALL_BYTES * len(part.calls) for part in self.parts)
+
+    @property
     def call_ids(self) -> frozenset[str]:
         """The ids of the calls that wait for results."""
         return self.last.wire.call_ids(self.last.answer.units)
@@ -221,19 +228,22 @@ class Conversations:
 
     Args:
         idle_s: a conversation that waits longer for its next call is over; one in a block goes on until its block ends.
-        max_bytes: of the latest calls of those outside of blocks; beyond it the one that waits longest is over.
+        max_bytes: of those outside of blocks; beyond it the one that waits longest is over. As many bytes are held of
+            responses that a request may continue by id.
 
     Not safe for threads: one thread adds the calls.
     """
 
     def __init__(self, idle_s: float, *, max_bytes: int = _MAX_OPEN_BYTES) -> None:
         self._idle_s, self._max_bytes = idle_s, max_bytes
-        self._n_bytes = 0
+        self._bytes: dict[str, int] = {}  # of each
+        self._scope_bytes: Counter[str | None] = Counter()  # of those of a block; None: outside of blocks
+        self._block_bytes = 0  # of those of all blocks
         self._open: dict[str, Conversation] = {}
         self._outside: OrderedDict[str, Conversation] = OrderedDict()  # of blocks; the least recently used first
         self._by_request: dict[_GroupKey[bytes], list[Conversation]] = {}
         self._by_call: dict[_GroupKey[str], list[Conversation]] = {}
-        self._responses: OrderedDict[tuple[str | None, str], list[WireItem]] = OrderedDict()
+        self._responses = ResponseMessages(max_bytes=max_bytes)
 
     def add(self, call: RecordedCall) -> list[Conversation]:
         """Add a call to the conversation that it continues, and return the conversations that are over.
@@ -336,19 +346,13 @@ class Conversations:
 
     def _all_units(self, call: RecordedCall) -> list[WireItem]:
         """Return the messages of a request, after those of the response that it continues by id."""
-        return [*self._responses.get((call.context.owner, _earlier(call.body)), ()), *call.wire.units(call.body)]
+        return [*self._responses.before(call.context.owner, call.body), *call.wire.units(call.body)]
 
     def _keep_response(self, call: RecordedCall) -> None:
         """Keep the messages of a response that a later request may name by its id."""
-        if call.wire.name != "responses":
-            return
-        for id_ in (call.answer.id, _conversation_id(call.body)):
-            if id_ is not None:
-                key = call.context.owner, id_
-                self._responses[key] = [*call.units, *call.answer.units]
-                self._responses.move_to_end(key)
-        while len(self._responses) > _MAX_RESPONSES:
-            self._responses.popitem(last=False)
+        if call.wire.name == "responses":
+            units = [*call.units, *call.answer.units]
+            self._responses.keep(call.context.owner, call.answer.id, call.body, units, call.n_bytes)
 
     def _continued(self, call: RecordedCall) -> tuple[Conversation | None, int, bool]:
         """Return the conversation that a request continues, the number of its messages, and whether it was trimmed.
@@ -412,20 +416,23 @@ class Conversations:
         over = []
         while self._outside:
             oldest = next(iter(self._outside.values()))
-            has_room = len(self._outside) <= _MAX_OPEN and self._n_bytes <= self._max_bytes
+            has_room = len(self._outside) <= _MAX_OPEN and self._scope_bytes[None] <= self._max_bytes
             if has_room and now - oldest.last.at <= self._idle_s:
                 break
             over.append(self.close(oldest))
         _release_superseded(over)
         return [one for one in over if not one.is_superseded]
 
+    def block_bytes(self, scope_id: str | None = None) -> int:
+        """Return the bytes that are held of the calls of a block; None: of all blocks."""
+        return self._block_bytes if scope_id is None else self._scope_bytes[scope_id]
+
     def _remember(self, conversation: Conversation) -> None:
         last = conversation.last
         self._open[conversation.id] = conversation
+        self._count(conversation, conversation.n_bytes)
         if last.context.scope is None:
-            self._n_bytes += last.n_bytes
-            replaced = self._outside.pop(conversation.id, None)
-            self._n_bytes -= 0 if replaced is None else replaced.last.n_bytes
+            self._outside.pop(conversation.id, None)
             self._outside[conversation.id] = conversation
         self._by_request.setdefault(_key(last, last.digests[-1]), []).append(conversation)
         for name in conversation.call_ids:
@@ -435,11 +442,22 @@ class Conversations:
         if self._open.pop(conversation.id, None) is None:
             return
         last = conversation.last
-        if self._outside.pop(conversation.id, None) is not None:
-            self._n_bytes -= last.n_bytes
+        self._outside.pop(conversation.id, None)
+        self._count(conversation, 0)
         _remove(self._by_request, _key(last, last.digests[-1]), conversation)
         for name in conversation.call_ids:
             _remove(self._by_call, _key(last, name), conversation)
+
+    def _count(self, conversation: Conversation, n_bytes: int) -> None:
+        """Count the bytes that are held of a conversation, in place of those before; 0: it is forgotten."""
+        scope_id, n_more = conversation.last.scope_id, n_bytes - self._bytes.pop(conversation.id, 0)
+        if n_bytes:
+            self._bytes[conversation.id] = n_bytes
+        self._scope_bytes[scope_id] += n_more
+        if scope_id is not None:
+            self._block_bytes += n_more
+            if not self._scope_bytes[scope_id]:
+                del self._scope_bytes[scope_id]
 
 
 _Key = TypeVar("_Key")
@@ -471,18 +489,6 @@ def _ends_with(said: Sequence[WireItem], call: RecordedCall) -> bool:
     """Return whether the last answers in a list of messages have the actions of a call's answer."""
     n_units = len(call.answer.units)
     return call.wire.actions(said[-n_units:]) == call.wire.actions(call.answer.units)
-
-
-def _earlier(body: Mapping[str, Any]) -> str:
-    """Return the name of what came before a request: a response or a conversation that the provider keeps."""
-    given = body.get("previous_response_id")
-    return given if isinstance(given, str) else _conversation_id(body) or ""
-
-
-def _conversation_id(body: Mapping[str, Any]) -> str | None:
-    given = body.get("conversation")
-    given = given.get("id") if isinstance(given, dict) else given
-    return given if isinstance(given, str) else None
 
 
 def message_digests(units: Sequence[WireItem]) -> list[bytes]:

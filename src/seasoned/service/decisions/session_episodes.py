@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-import contextlib
+import sys
 import threading
 import time
 from collections import OrderedDict
@@ -11,7 +11,7 @@ from typing import Any
 
 from seasoned.decisions.decider import DecidedStep, Decider
 from seasoned.decisions.named_options import NamedOptions
-from seasoned.errors import EpisodeConflictError, StoreError
+from seasoned.errors import EpisodeConflictError, StoreBusyError, StoreError
 from seasoned.memory import EpisodeRecorder, Memory
 from seasoned.protocols.recorded_episode import RecordedEpisode
 from seasoned.service.gateway.free_episode_id import free_episode_id
@@ -23,6 +23,8 @@ __all__ = ["SessionEpisode", "SessionEpisodes", "end_decisions"]
 _IDLE_S = 1800.0
 _MOST_OPEN = 10_000
 _MOST_STEPS = 10_000
+_MAX_BYTES = 256 * 1024 * 1024
+_STEP_BYTES, _OPTION_BYTES = 4096, 256  # of a step and its notes, and of an option, without their texts
 
 
 @dataclass(eq=False)
@@ -35,6 +37,7 @@ class SessionEpisode:
         subject: whom it is about.
         responses: the ids under which its steps are judged.
         used_at: time of the latest decision.
+        n_bytes: of its steps.
     """
 
     recorder: EpisodeRecorder
@@ -42,6 +45,7 @@ class SessionEpisode:
     subject: str | None = None
     responses: set[str] = field(default_factory=set)
     used_at: float = 0.0
+    n_bytes: int = 0
     is_over: bool = False
     lock: threading.Lock = field(default_factory=threading.Lock)
 
@@ -55,17 +59,21 @@ class SessionEpisodes:
     """The running episodes of the sessions of one memory. Its methods may run in any thread.
 
     A decision is a step. Feedback on the episode or on one of its decisions ends the episode, and stores it; so do half
-    an hour without a decision, and the end of the service. A process that is killed loses the running episodes. What
-    follows in a session begins another episode, whose id has a number.
+    an hour without a decision, and the end of the service. Where the episodes are too many, or have too many bytes, the
+    one without a decision for the longest time ends. A process that is killed loses the running episodes. What follows
+    in a session begins another episode, whose id has a number.
 
     Args:
         memory: stores the episodes. This is one of its background recorders.
         idle_s: seconds after which an episode without another decision is over.
+        max_bytes: of the steps of all running episodes; decisions at work while the limit is reached are above it.
     """
 
-    def __init__(self, memory: Memory, *, idle_s: float = _IDLE_S) -> None:
+    def __init__(self, memory: Memory, *, idle_s: float = _IDLE_S, max_bytes: int = _MAX_BYTES) -> None:
         self._memory = memory
-        self._idle_s = idle_s
+        self._idle_s, self._max_bytes = idle_s, max_bytes
+        self._n_bytes = 0
+        # The one without a decision for the longest time first, after those that are over and wait for the store.
         self._running: OrderedDict[tuple[str | None, str], SessionEpisode] = OrderedDict()
         self._lock = threading.Lock()
         memory.session.recorders.append(self)
@@ -79,13 +87,24 @@ class SessionEpisodes:
             task: of a new episode.
             subject: of the decision; None: unknown. An episode has one subject, so that erasing a person erases all
                 that was decided about this person: another one begins another episode.
+
+        Raises:
+            StoreBusyError: there is no room, since the store takes no episode.
         """
         self.end_stale()
         with self._lock:
+            if self._n_over():
+                raise StoreBusyError(
+                    f"{len(self._running)} running episodes of {self._n_bytes} bytes",
+                    f"at most {_MOST_OPEN} with {self._max_bytes} bytes wait for a store that fails",
+                    "Decide again when the store is up.",
+                )
             running = self._running.get((owner, session))
             if running is not None and not running.takes(subject):
                 running.is_over, running.used_at = True, 0.0  # stored as a stale one
-                self._running[owner, f"{session}\n{running.recorder.id}"] = running  # no session has a line break
+                aside = owner, f"{session}\n{running.recorder.id}"  # no session has a line break
+                self._running[aside] = running
+                self._running.move_to_end(aside, last=False)
                 running = None
             if running is None:
                 id_ = self._free_id(session)
@@ -110,6 +129,10 @@ class SessionEpisodes:
             step.record_in(episode.recorder)
             episode.recorder.note(RESPONSE, {}, len(episode.recorder) - 1, id=response_note_id(response_id))
             episode.responses.add(response_id)
+            n_bytes = _step_bytes(step)
+            episode.n_bytes += n_bytes
+            with self._lock:
+                self._n_bytes += n_bytes
             return replace(step.shown, id=episode.recorder.id)
 
     def end(self, id_: str, owner: str | None, ending: Ending) -> list[str]:
@@ -146,11 +169,26 @@ class SessionEpisodes:
     def end_stale(self) -> None:
         """Store the episodes without another decision in time, and the oldest of too many."""
         with self._lock:
-            before, n_more = time.time() - self._idle_s, len(self._running) - _MOST_OPEN
-            stale = [one for i, one in enumerate(self._running.values()) if i < n_more or one.used_at < before]
+            before, n_over = time.time() - self._idle_s, self._n_over()
+            stale = []
+            for number, one in enumerate(self._running.values()):
+                if number >= n_over and one.used_at >= before:
+                    break
+                stale.append(one)
         for one in stale:
-            with contextlib.suppress(StoreError):  # it waits until the store is up
+            try:
                 self._store(one, "truncated")
+            except StoreError:  # they wait until the store is up
+                break
+
+    def _n_over(self) -> int:
+        """Return how many of the oldest episodes must end, so that the others are not too many and not too large."""
+        n_over, n_bytes = len(self._running) - _MOST_OPEN, self._n_bytes
+        for number, one in enumerate(self._running.values()):
+            if number >= n_over and n_bytes <= self._max_bytes:
+                return number
+            n_bytes -= one.n_bytes
+        return len(self._running)
 
     def close(self) -> None:
         """Store what is left."""
@@ -171,10 +209,17 @@ class SessionEpisodes:
         with self._lock:
             for key in [key for key, one in self._running.items() if one is episode]:
                 del self._running[key]
+                self._n_bytes -= episode.n_bytes
 
     def _free_id(self, session: str) -> str:
         """Return an id under which no episode is stored or running."""
         return free_episode_id(self._memory, session, {one.recorder.id for one in self._running.values()})
+
+
+def _step_bytes(step: DecidedStep) -> int:
+    """Return the bytes that a recorded step holds, rounded up."""
+    asked = step.asked
+    return _STEP_BYTES + sys.getsizeof(asked.state) + sum(_OPTION_BYTES + sys.getsizeof(one) for one in asked.actions)
 
 
 def end_decisions(memory: Memory, id_: str, owner: str | None, ending: Ending | None) -> list[str]:

@@ -269,7 +269,7 @@ class RecordedTap:
             _release(kept)
             return None
         context = place.context if self._changed is None else self._changed.context
-        context = replace(context, kept=kept, shadow=self._shadow(answer))
+        context = replace(self._episodes.reopened(place, context), kept=kept, shadow=self._shadow(answer))
         n_bytes = len(self._request.body) + len(content)
         return RecordedCall(self._request.wire, self._parsed, answer, context, at=at, seconds=seconds, n_bytes=n_bytes)
 

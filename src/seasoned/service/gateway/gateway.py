@@ -157,6 +157,9 @@ class Gateway:
         finally:
             ticks.cancel()
             self._streams.close()
+            for name, episodes in self._episodes.items():
+                if self._spool_of(self._pool.memory(name)) is None:  # nothing is left for the next process
+                    episodes.end_named()
             if self._spool is not None:
                 self._spool.close()
 

@@ -31,6 +31,8 @@ IDLE_S = 1800.0
 """Seconds after which an episode without another call is over."""
 
 _MOST_SUBJECTS = 10_000  # sessions whose subject is known
+_MOST_NAMED = 10_000
+_MAX_NAMED_BYTES = 256 * 1024 * 1024
 
 
 @dataclass(frozen=True, slots=True)
@@ -41,11 +43,13 @@ class CallPlace:
         episode_id: the id of its episode.
         context: what is recorded of it.
         is_single: whether the call is the whole episode.
+        name: that the client gave the episode; None: it gave none.
     """
 
     episode_id: str
     context: CallContext
     is_single: bool = False
+    name: str | None = None
 
 
 @dataclass(slots=True)
@@ -68,6 +72,8 @@ class GatewayEpisodes:
         rule: what is one episode.
         idle_s: seconds after which an episode without another call is over.
         rewards: rules that reward what tool results show; None: there are none.
+        max_named_bytes: of the calls of the running episodes that have a name; beyond it the one without a call for the
+            longest time ends.
     """
 
     def __init__(
@@ -78,11 +84,13 @@ class GatewayEpisodes:
         *,
         idle_s: float = IDLE_S,
         rewards: RewardRules | None = None,
+        max_named_bytes: int = _MAX_NAMED_BYTES,
     ) -> None:
         self._memory, self._recorder, self._rewards = memory, recorder, rewards
-        self._rule, self._idle_s = rule, idle_s
+        self._rule, self._idle_s, self._max_named_bytes = rule, idle_s, max_named_bytes
         self._side_calls = SideCalls()
-        self._running: OrderedDict[tuple[str | None, str], _Running] = OrderedDict()
+        self._running: OrderedDict[tuple[str | None, str], _Running] = OrderedDict()  # the longest unused first
+        self._ending: list[str] = []  # ids of episodes that ended for want of room, and may not be stored yet
         self._subjects: OrderedDict[tuple[str | None, str], str] = OrderedDict()
         self._lock = threading.Lock()
         memory.session.recorders.insert(0, self)
@@ -132,10 +140,18 @@ class GatewayEpisodes:
             known = conversations.episode_id(replace(call, context=context))
         elif episode is not None or self._rule == "call":
             scope = self._scope(owner, episode, fresh_id, context, restored_id)
+            self._end_oldest(conversations)
             context = replace(context, scope=scope, subject=scope.subject)
-            return CallPlace(scope.id, context, is_single=episode is None)
+            return CallPlace(scope.id, context, is_single=episode is None, name=episode)
         begins = None if known is not None else restored_id or fresh_id
         return CallPlace(known or begins or fresh_id, replace(context, begins=begins))
+
+    def reopened(self, place: CallPlace, context: CallContext) -> CallContext:
+        """Return the context of a call that was answered: in the next episode of its name, if its own has ended."""
+        if place.name is None or context.scope is None or not context.scope.is_stored:
+            return context
+        scope = self._scope(context.owner, place.name, "", context, None)
+        return replace(context, scope=scope, subject=scope.subject)
 
     def _lineage(
         self,
@@ -194,6 +210,20 @@ class GatewayEpisodes:
             self._end_scope(ended, "terminated")
         return running.scope
 
+    def _end_oldest(self, conversations: Conversations) -> None:
+        """End the named episodes that were not used for the longest time, as long as all are too many or too large."""
+        self._ending = [id_ for id_ in self._ending if conversations.block_bytes(id_)]
+        n_bytes = conversations.block_bytes() - sum(map(conversations.block_bytes, self._ending))
+        ended = []
+        with self._lock:
+            while len(self._running) > 1 and (len(self._running) > _MOST_NAMED or n_bytes > self._max_named_bytes):
+                _, oldest = self._running.popitem(last=False)
+                n_bytes -= conversations.block_bytes(oldest.scope.id)
+                ended.append(oldest.scope)
+        for scope in ended:
+            self._ending.append(scope.id)
+            self._end_scope(scope, "truncated")
+
     def _free_id(self, episode: str) -> str:
         """Return an id under which no episode is stored or running: a client may go on after the end of one."""
         return free_episode_id(self._memory, episode, {one.scope.id for one in self._running.values()})
@@ -231,6 +261,14 @@ class GatewayEpisodes:
         for scope in scopes:
             self._end_scope(scope, "truncated")
         self._recorder.end_stale()
+
+    def end_named(self) -> None:
+        """Store the running episodes that have a name."""
+        with self._lock:
+            scopes = [one.scope for one in self._running.values()]
+            self._running.clear()
+        for scope in scopes:
+            self._end_scope(scope, "truncated")
 
     def session_episode(self, id_: str, owner: str | None) -> str | None:
         """Return the id of the running episode that an owner named so; None: none runs."""

@@ -1,0 +1,81 @@
+"""Episodes that a gateway's clients name: what is held of them, and what becomes of calls that end after them."""
+
+from __future__ import annotations
+
+import contextlib
+import json
+
+from seasoned import Memory
+from seasoned.integrations.clients.call_recorder import recorder_of
+from seasoned.integrations.clients.conversations import RecordedCall
+from seasoned.integrations.clients.wires.chat_wire import ChatWire
+from seasoned.service.bearer_tokens import ANYONE
+from seasoned.service.gateway.forwarder import GatewayRequest
+from seasoned.service.gateway.gateway_episodes import GatewayEpisodes
+from seasoned.service.gateway.session_paths import PathSession
+
+
+class NamedCalls:
+    """Calls of a model in episodes that their addresses name, without a server."""
+
+    def __init__(self, memory, **settings):
+        self.recorder = recorder_of(memory)
+        self.episodes = GatewayEpisodes(memory, self.recorder, "task", **settings)
+
+    def begin(self, name, said):
+        """Send a call; return what its answer is recorded with."""
+        request = GatewayRequest(ChatWire(), None, PathSession(name, True), ANYONE, [], b"")
+        body = {"messages": [{"role": "user", "content": said}], "tools": [{"type": "function"}]}
+        place = self.recorder.ask(lambda open_: self.episodes.place(request, body, "fresh", open_)).result()
+        return place, body
+
+    def finish(self, place, body):
+        """Record the answer to a call."""
+        called = {"id": "c", "type": "function", "function": {"name": "run", "arguments": "{}"}}
+        answered = {"choices": [{"message": {"role": "assistant", "content": None, "tool_calls": [called]}}]}
+
+        def read():
+            context = self.episodes.reopened(place, place.context)
+            answer = ChatWire().answer(answered)
+            return RecordedCall(ChatWire(), body, answer, context, n_bytes=len(json.dumps(body)))
+
+        self.recorder.submit(read)
+
+    def held_bytes(self):
+        return self.recorder.ask(lambda open_: open_.block_bytes()).result()
+
+
+@contextlib.contextmanager
+def named_calls(**settings):
+    with Memory.open(":memory:") as memory:
+        yield memory, NamedCalls(memory, **settings)
+
+
+def stored(memory):
+    return {one.id: [step.state[:9] for step in one.steps] for one in memory.episodes()}
+
+
+def test_the_named_episode_that_was_not_used_for_the_longest_time_ends_where_all_have_too_many_bytes():
+    with named_calls(max_named_bytes=500_000) as (memory, calls):
+        for number in range(20):
+            calls.finish(*calls.begin(f"trial/{number}", f"alert {number:03}".ljust(100_000)))
+        held = calls.held_bytes()
+        assert 400_000 < held < 610_000  # the call at work is above the limit
+        for number in range(20):
+            calls.episodes.end(f"trial/{number}", None)
+        calls.recorder.settle()
+        assert stored(memory) == {f"trial/{number}": [f"alert {number:03}"] for number in range(20)}
+        assert calls.held_bytes() == 0
+
+
+def test_an_answer_that_comes_after_the_end_of_its_named_episode_begins_the_next_one():
+    with named_calls(max_named_bytes=1) as (memory, calls):
+        late = calls.begin("slow", "the slow model")
+        calls.finish(*calls.begin("slow", "the quick model"))
+        calls.finish(*calls.begin("other", "another"))  # for which the first episode ends
+        assert calls.episodes.end("other", None) == ["other"]
+        calls.finish(*late)
+        assert calls.held_bytes()
+        assert calls.episodes.end("slow", None) == ["slow~2"]
+        calls.recorder.settle()
+        assert {id_: len(steps) for id_, steps in stored(memory).items()} == {"slow": 1, "other": 1, "slow~2": 1}
