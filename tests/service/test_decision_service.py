@@ -562,7 +562,7 @@ def test_answered_decisions_survive_a_kill_under_load(upstream, tmp_path):
         with contextlib.suppress(OSError, http.client.HTTPException):
             with urllib.request.urlopen(urllib.request.Request(f"{url}v1/systemone", body, headers)) as response:
                 ids.append(response.headers["x-seasoned-inference-id"])
-            if len(ids) == 60:
+            if len(ids) >= 60:  # two may have come since the last look
                 server.kill()
 
     with concurrent.futures.ThreadPoolExecutor(16) as threads:

@@ -12,8 +12,7 @@ import time
 import uuid
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field, replace
-from functools import partial
-from typing import Any, TypeVar
+from typing import Any
 
 from seasoned.build import close_reader, make_reader
 from seasoned.checks import check_one_of
@@ -37,6 +36,7 @@ from seasoned.llms.wire.decision_types import (
 from seasoned.memory import Memory
 from seasoned.policies import FailOpen, Holdout, JitRL, MemoryFallback, TemperedPrior
 from seasoned.protocols import Chooser, Policy, PriorReader, Usage
+from seasoned.service.decisions.decision_queue import DecisionQueue
 from seasoned.service.decisions.http_messages import REASON, HttpAnswer, HttpRequest, check_not_encoded, json_answer
 from seasoned.service.decisions.question_turns import QuestionTurns
 from seasoned.service.decisions.request_cost import request_cost
@@ -56,13 +56,11 @@ _log = logging.getLogger(__name__)
 UPSTREAM_KEY = "SEASONED_UPSTREAM_KEY"
 """Environment variable with the key for the upstream server, sent where a client's own is not."""
 
-_Result = TypeVar("_Result")
-
 _OK = 200
 _LARGE_BYTES = 256 * 1024
 _MOST_MODEL_CHARS = 200
 _TURN_SHARE = 0.4
-"""Of the wait for memory: so long a decision waits for those before it, which share Python's lock with it anyway."""
+"""Of the wait for memory: so long a decision waits for those before it, and so long at most is its own turn."""
 
 _GRACE_WAITS = 4
 """Waits for a silent memory before decisions go without it at once: a decision without it is never learned from."""
@@ -198,7 +196,7 @@ class DecisionService:
         self._deciders: dict[str, Decider] = {}
         self._sessions: dict[str, SessionEpisodes] = {}
         self._fallbacks: dict[str, MemoryFallback] = {}  # by namespace: a late call in one delays no other
-        self._deciding: dict[str, threading.Lock] = {}
+        self._queues: dict[str, DecisionQueue] = {}
         self._lock = threading.Lock()
         self._large_bodies = threading.Lock()
         self._turns = QuestionTurns(memory_s=settings.questions_s)
@@ -378,9 +376,16 @@ class DecisionService:
             outcome.reasons[question.key] = reason
 
         limit_s = self.settings.memory_timeout_s * max(1.0, len(question.options) / 1000)
+        queue = self._queue(memory)
+        asked_at = time.monotonic()
         try:
-            work = partial(self._in_turn, memory, decide)
-            recorded = self._fallback(memory).run(work, otherwise=failed, timeout_s=limit_s)
+            with queue.turn() as has_turn:
+                if not has_turn:
+                    rule = f"a decision waits at most {queue.admission.most_wait_s:g} s for those before it"
+                    failed(f"not decided by memory: too many decisions at a time, {rule}")
+                    return
+                left_s = limit_s - (time.monotonic() - asked_at)
+                recorded = self._fallback(memory).run(decide, otherwise=failed, timeout_s=left_s)
             if recorded is not None:
                 outcome.decisions[question.key] = recorded()
         except SeasonedError as error:
@@ -390,19 +395,12 @@ class DecisionService:
         """Return what a thread parses a body in: large ones one at a time, since the parser holds Python's lock."""
         return self._large_bodies if len(body) > _LARGE_BYTES else contextlib.nullcontext()
 
-    def _in_turn(self, memory: Memory, decide: Callable[[], _Result]) -> _Result:
-        """Decide after the decisions before: at once each takes the time of all, for they share Python's lock.
-
-        One that takes long does not hold up the others: they begin after a part of their wait for memory.
-        """
+    def _queue(self, memory: Memory) -> DecisionQueue:
         with self._lock:
-            deciding = self._deciding.setdefault(memory.namespace, threading.Lock())
-        has_turn = deciding.acquire(timeout=_TURN_SHARE * self.settings.memory_timeout_s)
-        try:
-            return decide()
-        finally:
-            if has_turn:
-                deciding.release()
+            if memory.namespace not in self._queues:
+                share_s = _TURN_SHARE * self.settings.memory_timeout_s
+                self._queues[memory.namespace] = DecisionQueue(most_wait_s=share_s, most_turn_s=share_s)
+            return self._queues[memory.namespace]
 
     def _decider(self, memory: Memory) -> Decider:
         with self._lock:
