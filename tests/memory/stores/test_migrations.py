@@ -74,6 +74,15 @@ def check_as_recorded(path, version):
 
 
 @pytest.mark.parametrize("version", EARLIER)
+def test_migrated_store_has_the_tables_of_a_new_one(tmp_path, version):
+    migrated, new = old_store(tmp_path / "agent.db", version), tmp_path / "new.db"
+    for path in (migrated, new):
+        Memory.open(path).close()
+    assert tables_of(migrated) == tables_of(new)
+    assert version_of(migrated) == version_of(new) == SCHEMA_VERSION
+
+
+@pytest.mark.parametrize("version", EARLIER)
 def test_migrated_store_gives_the_recorded_answers(tmp_path, version):
     path = old_store(tmp_path / "agent.db", version)
     assert version_of(path) == version
