@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import gzip
+import itertools
 import json
 import threading
 from dataclasses import dataclass, field
@@ -28,7 +29,13 @@ class Answer:
 
 
 class ModelServer:
-    """Answers requests in the order of `script`; `requests` holds their paths, headers and bodies."""
+    """Answers requests in the order of `script`; `requests` holds their paths, headers and bodies.
+
+    A request of Chat Completions for `n` answers gets the next n of the script, as one response; with `takes_n` set to
+    False it gets one, as from a server that does not know the field.
+    """
+
+    takes_n = True
 
     def __init__(self):
         self.script, self.requests, self.n_answers = [], [], 0
@@ -65,6 +72,9 @@ class ModelServer:
             return
         shape = next(make for end, make in SHAPES.items() if path.endswith(end))
         whole, events = shape(answer, self.n_answers)
+        if self.takes_n and shape is _chat and body.get("n", 1) > 1:
+            others = [_chat(self.script.pop(0), f"{self.n_answers}_{at}") for at in range(1, body["n"])]
+            whole, events = _together([(whole, events), *others])
         if not body.get("stream"):
             self._send(handler, answer, json.dumps(whole).encode())
             return
@@ -152,6 +162,22 @@ def _chat(answer, n):
             events.append(chunk({"tool_calls": [{"index": at, "function": {"arguments": piece}}]}))
     events += [chunk({}, finish), _event({**head, "object": "chat.completion.chunk", "choices": [], "usage": usage})]
     return whole, [*events, _event("[DONE]")]
+
+
+def _together(answers):
+    """Several answers as one response: their choices, and their chunks in turns, with one usage of all."""
+    whole = answers[0][0]
+    choices = [{**one["choices"][0], "index": at} for at, (one, _) in enumerate(answers)]
+    usage = {key: value * len(answers) for key, value in whole["usage"].items()}
+    events = []
+    for turn in itertools.zip_longest(*[one[:-2] for _, one in answers]):
+        for at, event in enumerate(turn):
+            if event is not None:
+                chunk = json.loads(event.removeprefix(b"data: "))
+                chunk |= {"id": whole["id"], "choices": [{**chunk["choices"][0], "index": at}]}
+                events.append(_event(chunk))
+    events.append(_event({"id": whole["id"], "object": "chat.completion.chunk", "choices": [], "usage": usage}))
+    return {**whole, "choices": choices, "usage": usage}, [*events, _event("[DONE]")]
 
 
 def _messages(answer, n):

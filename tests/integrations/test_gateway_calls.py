@@ -4,20 +4,18 @@ from __future__ import annotations
 
 import contextlib
 import gc
-import json
 import shutil
 import signal
 import subprocess
 import sys
-import threading
 import time
 import urllib.error
-import urllib.request
 
 import pytest
 from client_loops import ALERT, APIS, RUN, Loop, bare_client, imported
-from model_server import Answer, ModelServer
+from model_server import Answer
 from raw_upstream import GUARD_S
+from running_gateway import Gateway, episodes_of, gateway_of
 
 from seasoned import Memory
 from seasoned.errors import StoreError
@@ -27,65 +25,11 @@ from seasoned.integrations.clients.ended_episode import ended_episode
 from seasoned.integrations.clients.wires.chat_wire import ChatWire
 from seasoned.integrations.clients.wires.responses_wire import ResponsesWire
 from seasoned.integrations.clients.wires.wire_format import ModelAnswer
-from seasoned.service import DecisionSettings, GatewaySettings, make_app
 from seasoned.service.bearer_tokens import Token
 from seasoned.service.gateway.call_spool import CallSpool, SpooledCall
-from seasoned.service.memory_pool import MemoryPool
-from seasoned.service.server import listen, make_server
 from seasoned.states.redactor_identity import named_redactor
 
 pytest.importorskip("uvicorn", reason="needs the extra serve")
-
-
-class Gateway:
-    """A running gateway: the base URL for clients, and the memory behind it."""
-
-    def __init__(self, url, path, headers=()):
-        self.url, self.path, self.headers = url, path, {"content-type": "application/json", **dict(headers)}
-
-    def post(self, path, body=None):
-        request = urllib.request.Request(self.url + path, json.dumps(body or {}).encode(), self.headers, method="POST")
-        with urllib.request.urlopen(request, timeout=GUARD_S) as response:
-            return json.load(response)
-
-    def get(self, path):
-        with urllib.request.urlopen(self.url + path, timeout=GUARD_S) as response:
-            return json.load(response)
-
-
-@contextlib.contextmanager
-def gateway_of(server, path, redact=None, token=None, **settings):
-    """Serve a gateway."""
-    decisions, calls = DecisionSettings(upstream=server.url), GatewaySettings(**settings)
-    app = make_app(path, create=True, redact=redact, token=token, decisions=decisions, gateway=calls)
-    ready, listening = threading.Event(), listen("127.0.0.1", 0, secured=token is not None)
-    running = make_server(app, ready=ready.set)
-    thread = threading.Thread(target=running.run, kwargs={"sockets": [listening]})
-    thread.start()
-    try:
-        assert ready.wait(GUARD_S)
-        yield Gateway(f"http://127.0.0.1:{listening.getsockname()[1]}", path)
-    finally:
-        running.should_exit = True
-        thread.join(GUARD_S)
-        listening.close()
-
-
-@pytest.fixture
-def server():
-    server = ModelServer()
-    yield server
-    server.close()
-
-
-def episodes_of(path):
-    """All stored episodes of a memory that was served."""
-    pool = MemoryPool(path, None)
-    try:
-        memory = pool.memory(None)
-        return sorted(memory.episodes(), key=lambda one: one.id)
-    finally:
-        pool.close()
 
 
 @pytest.mark.parametrize("stream", [False, True], ids=["whole", "stream"])

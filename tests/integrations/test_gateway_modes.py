@@ -194,12 +194,19 @@ def test_steering_demands_no_tool_that_was_never_tried(server, tmp_path):
     assert answer.headers["x-seasoned-mode"] == "base" and server.requests[0][2] == answer.request.content
 
 
-@pytest.mark.parametrize("choice", ["required", "none", {"type": "function", "function": {"name": "restart"}}])
+@pytest.mark.parametrize("choice", ["none", {"type": "function", "function": {"name": "restart"}}])
 def test_steering_leaves_the_choice_of_a_client_alone(choice, server, clear_path):
     server.script += [Answer("I look.")]
     with serving_modes(server, clear_path, {"oncall": "steer"}, holdout=False) as client:
         answer = called(client, "chat", [{"role": "user", "content": ALERT}], BOTH, tool_choice=choice)
     assert answer.headers["x-seasoned-mode"] == "base" and server.requests[0][2] == answer.request.content
+
+
+def test_steering_names_the_tool_where_the_client_demands_any(server, clear_path):
+    server.script += [Answer(calls=(("rollback", {}),))]
+    with serving_modes(server, clear_path, {"oncall": "steer"}, holdout=False) as client:
+        called(client, "chat", [{"role": "user", "content": ALERT}], BOTH, tool_choice="required")
+    assert server.bodies()[0]["tool_choice"] == CHOICES["chat"]
 
 
 def test_steering_under_the_holdout_survives_a_refusal(server, clear_path):

@@ -41,12 +41,13 @@ class RawAnswer:
 class RawUpstream:
     """Answers each request with `answer`, a `RawAnswer` or a function of the request; `received` has all requests.
 
-    `n_connections` is the number of connections so far.
+    `n_connections` is the number of connections so far, `n_gone` that of those which a client closed.
     """
 
     def __init__(self):
         self.answer, self.received, self.gone = RawAnswer([b"{}"]), [], threading.Event()
-        self.n_connections = 0
+        self.n_connections = self.n_gone = 0
+        self._counting = threading.Lock()
         self._listening = socket.create_server(("127.0.0.1", 0), backlog=256)
         self.port = self._listening.getsockname()[1]
         self.url = f"http://127.0.0.1:{self.port}"
@@ -82,6 +83,8 @@ class RawUpstream:
                         connection.sendall(piece)
                         time.sleep(answer.pause_s)
                 except OSError:
+                    with self._counting:
+                        self.n_gone += 1
                     self.gone.set()
                     return
                 if answer.breaks or answer.framing == "close":

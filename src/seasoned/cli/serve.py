@@ -117,8 +117,8 @@ _MAX_TOKEN_FILE_BYTES = 1024 * 1024
     "--mode",
     multiple=True,
     metavar="[FAMILY=]MODE",
-    help="What memory does with calls of models: observe, advise, examples or steer, for a task family or all; "
-    "repeatable.  [default: observe]",
+    help="What memory does with calls of models: observe, advise, examples, steer, rerank or decide, for a task "
+    "family or all; repeatable.  [default: observe]",
 )
 @click.option(
     "--rewards",

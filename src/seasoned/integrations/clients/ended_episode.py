@@ -232,13 +232,22 @@ def ended_episode(conversations: Sequence[Conversation], ending: Ending) -> Ende
 def _cost(calls: Sequence[RecordedCall]) -> EpisodeCost | None:
     """Return what the calls of an episode cost; None if their time is not known.
 
-    Tokens are those of all calls, or unknown.
+    Tokens are those of all calls, with the answers that were asked for a choice, or unknown.
     """
     seconds = [call.seconds for call in calls if call.seconds is not None]
-    tokens = [call.answer.tokens for call in calls if call.answer.tokens is not None]
+    tokens = [_tokens(call) for call in calls]
+    known = [n_tokens for n_tokens in tokens if n_tokens is not None]
     if len(seconds) < len(calls):
         return None
-    return EpisodeCost(sum(tokens) if len(tokens) == len(calls) else None, None, sum(seconds))
+    return EpisodeCost(sum(known) if len(known) == len(calls) else None, None, sum(seconds))
+
+
+def _tokens(call: RecordedCall) -> int | None:
+    """Return the tokens of a call, and of the other answers that its choice took; None if one is not known."""
+    own, usage = call.answer.tokens, call.context.usage
+    if usage is None or own is None:
+        return own
+    return own + usage.tokens if usage.tokens else None
 
 
 def _episode_results(turns: Sequence[RecordedTurn]) -> Iterator[StepResult]:

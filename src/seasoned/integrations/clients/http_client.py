@@ -15,7 +15,7 @@ from collections.abc import AsyncIterator, Callable, Generator, Iterator, Sequen
 from concurrent.futures import ThreadPoolExecutor
 from typing import Any, Protocol
 
-__all__ = ["PlannedCall", "RequestObserver", "observed_http_client"]
+__all__ = ["PlannedCall", "RequestObserver", "advanced", "observed_http_client"]
 
 
 class PlannedCall(Protocol):
@@ -97,7 +97,7 @@ class _SyncSend(_Shared):
             return parent.send(request, stream=stream, **kwargs)
         requests, results = call.requests(), None
         while True:
-            bodies, outcome = _advanced(requests, results)
+            bodies, outcome = advanced(requests, results)
             if bodies is None:
                 break
             send = functools.partial(_send_or_error, parent.send, stream=False, **kwargs)
@@ -135,9 +135,9 @@ class _AsyncSend(_Shared):
 
         while True:
             if self._seasoned_observer.reads_memory:
-                bodies, outcome = await anyio.to_thread.run_sync(_advanced, requests, results)
+                bodies, outcome = await anyio.to_thread.run_sync(advanced, requests, results)
             else:
-                bodies, outcome = _advanced(requests, results)
+                bodies, outcome = advanced(requests, results)
             if bodies is None:
                 break
             results = [None] * len(bodies)
@@ -155,7 +155,7 @@ class _AsyncSend(_Shared):
         return response
 
 
-def _advanced(
+def advanced(
     requests: Generator[list[bytes], list[Any], Any], results: list[Any] | None
 ) -> tuple[list[bytes] | None, Any]:
     """Return the requests to send next, or None and what came of it."""

@@ -142,6 +142,11 @@ class WrappedCall:
         self._context = replace(self._context, shown=prepared.shown)
         return prepared.body
 
+    @property
+    def context(self) -> CallContext:
+        """What is recorded of the call, with what memory did in it so far."""
+        return self._context
+
     def after_refusal(self, sent: bytes, status: int) -> bytes | None:
         """Return the agent's own request if another one was sent and refused, as a prompt that is too long is."""
         if sent == self._body or status not in _REFUSED:

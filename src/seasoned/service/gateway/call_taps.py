@@ -19,15 +19,16 @@ import json
 import logging
 import time
 import uuid
-import zlib
 from collections.abc import Callable, Iterator, Mapping
 from concurrent.futures import Future
 from dataclasses import dataclass, replace
 from typing import Any, Literal, Protocol
 
-from seasoned.errors import InputError, SeasonedError, excerpt
+from seasoned.errors import InputError, SeasonedError
 from seasoned.integrations.clients.call_recorder import CallRecorder
 from seasoned.integrations.clients.conversations import CallContext, Conversations, RecordedCall, ShadowNote
+from seasoned.integrations.clients.http_client import advanced
+from seasoned.integrations.clients.planned_call import WrappedCall
 from seasoned.integrations.clients.wires.answers import read_answer
 from seasoned.integrations.clients.wires.wire_format import ModelAnswer, WireFormat
 from seasoned.integrations.clients.wrapped_client import WIRE_FORMATS
@@ -40,6 +41,7 @@ from seasoned.service.gateway.forwarder import GatewayRequest
 from seasoned.service.gateway.gateway_episodes import CallPlace, GatewayEpisodes
 from seasoned.service.gateway.proxy_headers import RawHeaders
 from seasoned.service.gateway.session_paths import PathSession
+from seasoned.service.gateway.whole_answers import AskModel, WholeAnswer, decoded_content
 from seasoned.service.json_documents import parse_call_body
 
 __all__ = ["OWN_WAIT_S", "CallChange", "ChangedCall", "GatewayMode", "ParsedCall", "RecordedTap", "restore_call"]
@@ -50,7 +52,6 @@ OWN_WAIT_S = 0.05
 MAX_RECORDED_BYTES = 16 * 1024 * 1024
 """Bytes of an answer that is recorded; a longer one is forwarded alone."""
 
-MAX_DECODED_BYTES = 64 * 1024 * 1024
 _KEEP_WAIT_S = 1.0
 _LARGE_BYTES = 256 * 1024
 _REFUSED = (400, 413, 422)
@@ -68,12 +69,14 @@ class ParsedCall:
         wire: its API.
         body: the client's request.
         place: its episode, and what is recorded of it.
+        content: the request as the client sent it.
     """
 
     memory: Memory
     wire: WireFormat
     body: Mapping[str, Any]
     place: CallPlace
+    content: bytes
 
 
 @dataclass(frozen=True, slots=True)
@@ -87,6 +90,7 @@ class ChangedCall:
         reason: why memory has no part in it, if it has none.
         shadow: in the control group, returns what memory would have done, once the model has answered; None of any
             other call.
+        asking: what asks the model several times, and chooses among its answers or demands a call; None: nothing.
     """
 
     body: Mapping[str, Any] | None
@@ -94,6 +98,7 @@ class ChangedCall:
     mode: GatewayMode
     reason: str | None = None
     shadow: Callable[[ModelAnswer], ShadowNote | None] | None = None
+    asking: WrappedCall | None = None
 
 
 class CallChange(Protocol):
@@ -141,6 +146,7 @@ class RecordedTap:
         self._parts: list[bytes] = []
         self._size_bytes = 0
         self._kept: KeptFile | None = None
+        self._n_answers = 0
         self._place: Future[CallPlace] = recorder.ask(self._find)
 
     def _find(self, conversations: Conversations) -> CallPlace:
@@ -149,15 +155,15 @@ class RecordedTap:
 
     # ----------------------------------------------------------------------------------------------- before the answer
 
-    async def request(self) -> bytes:
-        """Return the body to send: the client's, unless a mode changed it."""
+    async def request(self, ask: AskModel) -> bytes | WholeAnswer:
+        """Return the body to send, the client's unless a mode changed it; or the answer that a mode chose."""
         if self._change is None:
             return self._request.body
         try:
             async with asyncio.timeout(self._mode_wait_s):
                 place = await asyncio.shield(asyncio.wrap_future(self._place))
                 if not place.context.is_side:
-                    call = ParsedCall(self._memory, self._request.wire, self._parsed, place)
+                    call = ParsedCall(self._memory, self._request.wire, self._parsed, place, self._request.body)
                     self._changed = await asyncio.to_thread(self._change, call)
         except TimeoutError:
             self._reason = f"memory took more than {1000 * self._mode_wait_s:g} ms"
@@ -170,6 +176,36 @@ class RecordedTap:
                 self._sent = json.dumps(self._changed.body, ensure_ascii=False, separators=(",", ":")).encode()
             except (TypeError, ValueError) as error:  # a lone surrogate, which the client may have escaped
                 self._changed, self._reason = None, f"the changed request cannot be written: {error}"
+        if self._changed is not None and self._changed.asking is not None:
+            return await self._asked(self._changed, self._changed.asking, ask)
+        return self._sent
+
+    async def _asked(self, changed: ChangedCall, asking: WrappedCall, ask: AskModel) -> bytes | WholeAnswer:
+        """Ask the model as a mode wants, and return what comes of it; the client's own request after an error."""
+        requests, answers, outcome = asking.requests(), None, None
+        try:
+            while True:
+                bodies, outcome = await asyncio.to_thread(advanced, requests, answers)
+                if bodies is None:
+                    break
+                answers = await ask(bodies)
+                self._n_answers += len(bodies)
+        except Exception as error:
+            _log.error("A mode that asks the model failed", exc_info=error)
+            self._reason = "an error in the mode"
+            outcome = None
+        if isinstance(outcome, WholeAnswer) and (outcome.is_success or outcome.status_code not in _REFUSED):
+            context = asking.context
+            if outcome.is_one_of_several:  # the usage of all is in its body
+                context = replace(context, usage=None)
+            self._changed = _chosen(changed, context)
+            return outcome
+        if isinstance(outcome, bytes):
+            self._sent = outcome
+            self._changed = _chosen(changed, asking.context) if self._n_answers else changed
+        else:
+            self._reason = self._reason or "the model gave no answer to choose from"
+        self._n_answers += 1 if self._n_answers else 0
         return self._sent
 
     def after_refusal(self, status: int) -> bytes | None:
@@ -192,6 +228,8 @@ class RecordedTap:
             headers["x-seasoned-episode-id"] = place.episode_id
         if self._changed is not None and self._changed.context.arm is not None:
             headers["x-seasoned-arm"] = self._changed.context.arm
+        if self._n_answers:
+            headers["x-seasoned-answers"] = str(self._n_answers)
         reason = self._reason or (self._changed.reason if self._changed is not None else None)
         if reason:
             headers[REASON] = header_text(reason)
@@ -264,7 +302,7 @@ class RecordedTap:
         """Return the call as it was answered; None if it cannot be read."""
         with _released_if_unreadable(kept):
             place = self._place.result()  # which was asked for before
-            answer = read_answer(self._request.wire, self._content_type, _decoded(content, self._encoding))
+            answer = read_answer(self._request.wire, self._content_type, decoded_content(content, self._encoding))
         if answer is None:
             _release(kept)
             return None
@@ -302,6 +340,13 @@ class RecordedTap:
         }
 
 
+def _chosen(changed: ChangedCall, context: CallContext) -> ChangedCall:
+    """Return a call for which the model was asked several times; without a prior memory chose nothing."""
+    if context.prior is None:
+        return replace(changed, context=context, reason="the model's answers left memory nothing to choose from")
+    return replace(changed, context=context, mode="memory", reason=None)
+
+
 def restore_call(
     spooled: SpooledCall, kept: KeptFile, memory: Memory, recorder: CallRecorder, episodes: GatewayEpisodes
 ) -> None:
@@ -321,7 +366,7 @@ def restore_call(
 
     def read() -> RecordedCall | None:
         with _released_if_unreadable(kept):
-            answer = read_answer(wire, facts["type"], _decoded(spooled.content, facts["encoding"]))
+            answer = read_answer(wire, facts["type"], decoded_content(spooled.content, facts["encoding"]))
             context = replace(placed.result().context, kept=kept)
         if answer is None:
             kept.release()
@@ -346,22 +391,3 @@ def _released_if_unreadable(kept: KeptFile | None) -> Iterator[None]:
 def _release(kept: KeptFile | None) -> None:
     if kept is not None:
         kept.release()
-
-
-def _decoded(content: bytes, encoding: str) -> bytes:
-    """Return a body without its content encoding, of at most `MAX_DECODED_BYTES`."""
-    for name in reversed([one.strip().lower() for one in encoding.split(",")]):
-        if name in ("gzip", "x-gzip", "deflate"):
-            content = _inflated(content, zlib.MAX_WBITS | 32 if name != "deflate" or content[:1] == b"x" else -15)
-        elif name not in ("", "identity"):
-            raise InputError(f"content-encoding {excerpt(name)}", "gzip and deflate are read", "Send no other.")
-    return content
-
-
-def _inflated(content: bytes, window_bits: int) -> bytes:
-    try:
-        return zlib.decompressobj(window_bits).decompress(content, MAX_DECODED_BYTES)
-    except zlib.error as error:
-        raise InputError(
-            f"an answer that is no {error}", "its content encoding is as stated", "See the server."
-        ) from error

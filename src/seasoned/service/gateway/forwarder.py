@@ -1,8 +1,8 @@
 """Forwarding of a request to the upstream server, and of its answer to the client, part by part and byte for byte.
 
     client -> [mode: parsed call -> altered call] -> upstream server -> client
-                                                          |
-                                                          +-> tap: the bytes, read after the end of the answer
+                  |                                       |
+                  +-> or: a choice of whole answers       +-> tap: the bytes, read after the end of the answer
 
 A part of an answer is sent on as it arrives, and the next one is read when the client has taken it. The last part waits
 until the call is spooled, so that a call whose answer the client has is not lost. If the client goes, the connection to
@@ -27,6 +27,7 @@ from seasoned.service.gateway.api_paths import api_refusal, is_below, wire_of
 from seasoned.service.gateway.proxy_headers import RawHeaders, answer_headers, request_headers
 from seasoned.service.gateway.session_paths import SESSION, PathSession, check_segments
 from seasoned.service.gateway.upstream_streams import UpstreamAnswer, UpstreamStreams
+from seasoned.service.gateway.whole_answers import AskModel, WholeAnswer, WholeAnswers
 from seasoned.service.permissions import ForbiddenError, check_scope
 from seasoned.service.responses import error_response, internal_error_response, send_response
 
@@ -68,8 +69,8 @@ class GatewayRequest:
 class CallTap(Protocol):
     """Takes part in one call. None of its methods raises, and none of them is slow."""
 
-    async def request(self) -> bytes:
-        """Return the body to send: the client's, unless a mode changed it."""
+    async def request(self, ask: AskModel) -> bytes | WholeAnswer:
+        """Return the body to send: the client's, unless a mode changed it. Or the answer, if a mode asked for it."""
 
     def after_refusal(self, status: int) -> bytes | None:
         """Return the client's own request if a changed one was sent and refused with this status; else None."""
@@ -115,6 +116,7 @@ class Forwarder:
         self._name = name.encode()
         self._secured = secured
         self._key = None if key is None else key.encode("latin-1", "replace")
+        self._whole_answers = WholeAnswers()
         self._n_running = 0
 
     async def __call__(self, scope: MutableMapping[str, Any], receive: Any, send: Any) -> None:
@@ -163,20 +165,24 @@ class Forwarder:
             raise _LoopError("a request that came through this gateway", "an upstream is another server", "Name it.")
         query, namespace = _without_namespace(scope["query_string"], headers)
         own[_HOP] = b",".join([*hops, self._name])
+        send_body = functools.partial(
+            self._streams.send,
+            method.encode(),
+            target + (b"?" + query if query else b""),
+            request_headers(headers, own),
+        )
         wire = wire_of(method, path)
         tap: CallTap | None = None
         if wire is not None:
             session = scope.get(SESSION)
             tap = self._taps.open(GatewayRequest(wire, namespace, session, holder, headers, body))
-            body = await tap.request()
+            outcome = await tap.request(functools.partial(self._whole_answers.ask, send_body, wire))
+            if isinstance(outcome, WholeAnswer):
+                await self._pass_whole(outcome, tap, send)
+                return
+            body = outcome
         is_complete = False
         try:
-            send_body = functools.partial(
-                self._streams.send,
-                method.encode(),
-                target + (b"?" + query if query else b""),
-                request_headers(headers, own),
-            )
             answer = await send_body(body)
             plain = None if tap is None else tap.after_refusal(answer.status)
             if plain is not None:
@@ -211,6 +217,20 @@ class Forwarder:
             await tap.keep()
         await send({"type": "http.response.body", "body": b"", "more_body": False})
         return True
+
+    async def _pass_whole(self, answer: WholeAnswer, tap: CallTap, send: Any) -> None:
+        """Send an answer that has arrived to the client."""
+        is_complete = False
+        try:
+            tap.begin(answer.status_code, answer.raw_headers)
+            tap.add(answer.body)
+            headers = answer_headers(answer.raw_headers) + await tap.headers()
+            await tap.keep()
+            await send({"type": "http.response.start", "status": answer.status_code, "headers": headers})
+            await send({"type": "http.response.body", "body": answer.body, "more_body": False})
+            is_complete = True
+        finally:
+            tap.finish(is_complete=is_complete)
 
     def _authorization(self, scope: MutableMapping[str, Any]) -> dict[bytes, bytes]:
         """Return the key for the upstream server, in the header in which the client sent the service's token."""

@@ -11,14 +11,14 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any, get_args
 
-from seasoned.checks import check_flag, check_number, check_one_of
+from seasoned.checks import check_flag, check_number, check_one_of, check_whole
 from seasoned.integrations.clients.call_recorder import recorder_of
 from seasoned.integrations.rewards.reward_rules import RewardRules
 from seasoned.memory import Memory
 from seasoned.service.gateway.api_paths import FORWARDED
 from seasoned.service.gateway.call_spool import CallSpool
 from seasoned.service.gateway.call_taps import OWN_WAIT_S, CallChange, RecordedTap, restore_call
-from seasoned.service.gateway.family_modes import FamilyMode, FamilyModes, check_modes
+from seasoned.service.gateway.family_modes import N_ANSWERS, FamilyMode, FamilyModes, check_modes
 from seasoned.service.gateway.forwarder import CallTap, Forwarder, GatewayRequest
 from seasoned.service.gateway.gateway_episodes import IDLE_S, EpisodeRule, GatewayEpisodes
 from seasoned.service.gateway.upstream_streams import SILENCE_S, UpstreamStreams
@@ -44,6 +44,7 @@ class GatewaySettings:
         modes: what memory does with calls, by task family, in each namespace (`FamilyModes`).
         holdout: whether a share of the episodes gets no memory, where a mode is on.
         mode_wait_s: seconds that a call waits for a mode; then it goes on as its client made it.
+        n_answers: how many answers the mode `rerank` asks for, and `decide` where a server returns no logprobs.
         changes: other modes by namespace, which go before `modes`.
 
     Raises:
@@ -57,6 +58,7 @@ class GatewaySettings:
     modes: Mapping[str, FamilyMode] = field(default_factory=dict)
     holdout: bool = True
     mode_wait_s: float = OWN_WAIT_S
+    n_answers: int = N_ANSWERS
     changes: Mapping[str, CallChange] = field(default_factory=dict)
 
     def __post_init__(self) -> None:
@@ -65,6 +67,7 @@ class GatewaySettings:
         check_number("mode_wait_s", self.mode_wait_s, above=0.0)
         check_modes(self.modes)
         check_flag("holdout", self.holdout)
+        check_whole("n_answers", self.n_answers, 2)
         check_number("silence_s", self.silence_s, above=0.0)
 
 
@@ -108,7 +111,13 @@ class Gateway:
             for name in pool.names()
         }
         self._changes: dict[str, CallChange] = {
-            name: FamilyModes(pool.memory(name), settings.modes, holdout=settings.holdout)
+            name: FamilyModes(
+                pool.memory(name),
+                settings.modes,
+                holdout=settings.holdout,
+                n_answers=settings.n_answers,
+                wait_s=settings.mode_wait_s,
+            )
             for name in (pool.names() if settings.modes else ())
         }
         self._changes.update(settings.changes)
