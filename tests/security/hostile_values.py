@@ -59,6 +59,8 @@ def mutated(draw: random.Random, body: dict[str, Any]) -> bytes:
         return draw.choice([draw.choice(RAW).encode(), draw.randbytes(40), json.dumps(hostile_value(draw)).encode()])
     body = json.loads(json.dumps(body))
     for _ in range(draw.randint(0, 3)):
+        if not body:
+            break
         place = draw.choice(_places(body))
         texts = [key for key, value in place.items() if isinstance(value, str)] if isinstance(place, dict) else []
         if texts and draw.random() < 0.5:

@@ -73,7 +73,7 @@ def upstream_server():
             with contextlib.suppress(ConnectionError):
                 told.answer(self)
 
-        do_GET = do_POST
+        do_GET = do_DELETE = do_POST
 
     server = http.server.ThreadingHTTPServer(("127.0.0.1", 0), Handler)
     server.daemon_threads = True
