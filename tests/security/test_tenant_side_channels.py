@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import hashlib
+import itertools
 import os
 import re
 
@@ -11,7 +12,7 @@ import pytest
 from postgres_server import postgres  # noqa: F401
 from psycopg import sql
 
-from seasoned import Episode, Memory, Step
+from seasoned import Episode, Memory, Selection, Step
 from seasoned.errors import SeasonedError
 from seasoned.memory.stores.postgres.tenants import migrate
 
@@ -20,14 +21,25 @@ RETURNS = [float(number) for number in range(1, 13)]
 KEYS = {
     "namespace": "id = {ns}",
     "token": "namespace_id = {ns} AND digest = {word}",
+    "feature_set": "namespace_id = {ns} AND id = {number}",
     "state": "namespace_id = {ns} AND digest = {state}",
+    "action": "namespace_id = {ns} AND digest = {action}",
+    "prior": "namespace_id = {ns} AND id = {number}",
     "episode": "namespace_id = {ns} AND id = {id}",
-    "distribution": "namespace_id = {ns} AND view_id = 1 AND mean >= {low} AND mean < {high}",
-    "feedback": "namespace_id = {ns} AND seq = 1",
     "step": "namespace_id = {ns}",
+    "feedback": "namespace_id = {ns} AND seq = {number}",
+    "view": "namespace_id = {ns} AND gamma >= {low} AND gamma < {high}",
+    "value": "namespace_id = {ns} AND view_id = 1 AND return_ >= {low} AND return_ < {high}",
+    "evidence": "namespace_id = {ns} AND view_id = 1 AND set_id = {number}",
+    "distribution": "namespace_id = {ns} AND view_id = 1 AND mean >= {low} AND mean < {high}",
+    "quarantine": "namespace_id = {ns} AND seq = {number}",
+    "copy": "namespace_id = {ns} AND seq = {number}",
     "note": "namespace_id = {ns} AND episode_id = {id}",
 }
 """By table: a condition whose operators are LEAKPROOF, so that a policy alone does not keep it out of an index."""
+
+SHARED = {"meta", "tenant"}
+"""The tables without a row of a namespace: the version, and the numbers of the roles."""
 
 
 def digest(text):
@@ -45,11 +57,17 @@ class Neighborhood:
         migrate(self.owner, [self.victim, self.attacker], {self.victim: "v", self.attacker: "a"})
         with Memory.open(server.url(self.victim, "v", self.database), namespace="site", gamma=0.5) as memory:
             memory.add_many(
-                Episode("t", [Step(" ".join([WORDS[n], WORDS[n + 8]]), f"act {n}", value)], f"secret-{n}")
+                Episode(
+                    "t",
+                    [Step(" ".join([WORDS[n], WORDS[n + 8]]), f"act {n}", value, {f"act {n}": -0.5})],
+                    f"secret-{n}",
+                )
                 for n, value in enumerate(RETURNS)
             )
             memory.feedback("secret-0", 0.0)
             memory.note("secret-0", "plan", {"text": "p"})
+            memory.release(memory.quarantine(Selection(source="human"), "a test"))
+            memory.record_copy("export", "/backups/secret.jsonl")
             self.namespace_id = memory.session.namespace_id
         with Memory.open(server.url(self.attacker, "a", self.database), namespace="mine") as memory:
             memory.add_many([Episode("t", [Step("page", "go", 1.0)], "mine")])
@@ -82,6 +100,8 @@ class Neighborhood:
             "ns": self.namespace_id if present else self.namespace_id + 7,
             "word": digest(WORDS[3] if present else "unheard"),
             "state": digest(f"{WORDS[3]} {WORDS[11]}" if present else "unseen"),
+            "action": digest("act 3" if present else "act 99"),
+            "number": 1 if present else 999_999,
             "id": "secret-3" if present else "secret-99",
             "low": 0.5 if present else 100.5,
             "high": 50.0 if present else 101.0,
@@ -130,6 +150,16 @@ def removed_rows(connection, relation, where):
     )
     told = asked(connection, explain)
     return sum(int(number) for number in re.findall(r"Rows Removed by [\w ]+: (\d+)", told))
+
+
+def test_every_table_is_attacked(site):
+    """A new table needs a line in KEYS."""
+    names = site.admin.execute(
+        "SELECT DISTINCT regexp_replace(relname, '_[0-9]+$', '') FROM pg_class "
+        "JOIN pg_namespace AS n ON n.oid = relnamespace "
+        "WHERE relkind IN ('r', 'p', 'v', 'm') AND nspname LIKE 'seasoned%'"
+    )
+    assert {name for (name,) in names} == {*KEYS, *SHARED}
 
 
 @pytest.mark.parametrize("table", KEYS)
@@ -184,10 +214,10 @@ STATEMENTS = {
 
 
 @pytest.mark.parametrize("table", KEYS)
-@pytest.mark.parametrize("statement", STATEMENTS.values(), ids=STATEMENTS)
-def test_answer_does_not_depend_on_rows_of_another(site, attacker, statement, table):
+def test_answer_does_not_depend_on_rows_of_another(site, attacker, table):
     """Estimates and pages are part of a plan; neither differs between what the victim has and what nobody has."""
-    for relation in site.with_rows_of_the_victim(table):
+    relations_of_the_victim = site.with_rows_of_the_victim(table)
+    for statement, relation in itertools.product(STATEMENTS.values(), relations_of_the_victim):
         answers = set()
         for present in (True, False):
             values = site.values(present=present)
@@ -199,11 +229,11 @@ def test_answer_does_not_depend_on_rows_of_another(site, attacker, statement, ta
             )
             with attacker.transaction(force_rollback=True):
                 told = asked(attacker, text)
-            for value in values.values():
+            for value in (value for value in values.values() if value != 1):  # a 1 is in other places too
                 shown = value.hex() if isinstance(value, bytes) else str(value)
                 told = told.replace(shown, "?")
             answers.add(told)
-        assert len(answers) == 1, answers
+        assert len(answers) == 1, (statement, answers)
 
 
 @pytest.mark.parametrize("table", KEYS)
