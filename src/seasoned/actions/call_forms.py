@@ -241,7 +241,7 @@ def _read_kept(text: str) -> NamedCall:
 
 @functools.lru_cache(maxsize=_KEPT)
 def _form_kept(text: str) -> CallForm:
-    return _form(named_calls([text])[0])
+    return _form(_read_kept(text)) if is_call_like(text) else CallForm(_shortened(normalize_action(text)), "", "")
 
 
 def _form(call: NamedCall) -> CallForm:
@@ -298,11 +298,14 @@ def _tool_action(text: str) -> ToolAction | None:
 
 
 def _leaves(value: object) -> Iterator[str]:
-    if isinstance(value, Mapping):
+    if isinstance(value, str):
+        if stripped := value.strip():
+            yield stripped
+    elif isinstance(value, Mapping):
         for inner in value.values():
             yield from _leaves(inner)
     elif isinstance(value, list | tuple):
         for inner in value:
             yield from _leaves(inner)
-    elif value is not None and not isinstance(value, bool) and str(value).strip():
+    elif value is not None and not isinstance(value, bool):
         yield str(value).strip()

@@ -111,13 +111,14 @@ def write_json(value: object, form: Literal["key", "shown"], *, depth: int = 0) 
     comma, colon = (",", ":") if form == "key" else (", ", ": ")
     if isinstance(value, str):
         return _quote(value, form)
-    if isinstance(value, Mapping):
-        if not all(isinstance(key, str) for key in value):
-            raise InputError(f"keys {excerpt(list(value))}", "keys must be text", "Convert them.")
-        inner = (f"{_quote(key, form)}{colon}{write_json(value[key], form, depth=depth + 1)}" for key in sorted(value))
+    if isinstance(value, dict) or isinstance(value, Mapping):  # noqa: SIM101  # the first is quick
+        for key in value:
+            if not isinstance(key, str):
+                raise InputError(f"keys {excerpt(list(value))}", "keys must be text", "Convert them.")
+        inner = [f"{_quote(key, form)}{colon}{write_json(value[key], form, depth=depth + 1)}" for key in sorted(value)]
         return f"{{{comma.join(inner)}}}"
     if isinstance(value, list | tuple):
-        return f"[{comma.join(write_json(item, form, depth=depth + 1) for item in value)}]"
+        return f"[{comma.join([write_json(item, form, depth=depth + 1) for item in value])}]"
     if value is None or isinstance(value, bool):
         return json.dumps(value)
     if isinstance(value, Decimal) and value.is_finite():

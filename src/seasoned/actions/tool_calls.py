@@ -67,9 +67,9 @@ class ToolAction:
                 "a tool's arguments must be an object",
                 "Name each argument.",
             )
-        write_json(self.arguments, "key")
+        _ = self.text  # refuses a value of another type
 
-    @property
+    @functools.cached_property
     def text(self) -> str:
         """The canonical text."""
         return write_json({"arguments": self.arguments, "name": self.name}, "key")
@@ -191,28 +191,30 @@ def parse_tool_call(call: str | Mapping[str, Any]) -> ToolAction:
         >>> print(parse_tool_call('note({"text": "Team A"})'))
         note(text="Team A")
     """
-    seen = excerpt(call if isinstance(call, str) else type(call).__name__)
+    given = call
     if isinstance(call, str):
         if call.strip() and (read := read_call_syntax(call.strip())) is not None:
             return read
         fenced = fenced_text(call.strip(), whole=True)
         call = read_json(call if fenced is None else fenced)
     if not isinstance(call, Mapping):
-        raise InputError(f"tool call {seen}", "a tool call must be one JSON object", "Pass the calls one by one.")
+        raise InputError(_seen(given), "a tool call must be one JSON object", "Pass the calls one by one.")
     inner = call.get("function", call)
     if not isinstance(inner, Mapping):
         raise InputError(
             f"function is a {type(inner).__name__}", "function must be an object with name and arguments", "Pass one."
         )
-    given = [key for key in ("arguments", "input") if key in inner]
-    if "name" not in inner or len(given) != 1:
-        raise InputError(
-            f"tool call {seen}", "it must have a name, and arguments or input", 'Write "arguments": {} for none.'
-        )
-    arguments = inner[given[0]]
+    keys = [key for key in ("arguments", "input") if key in inner]
+    if "name" not in inner or len(keys) != 1:
+        raise InputError(_seen(given), "it must have a name, and arguments or input", 'Write "arguments": {} for none.')
+    arguments = inner[keys[0]]
     if isinstance(arguments, str):
         arguments = read_json(arguments) if arguments.strip() else {}
     return ToolAction(inner["name"], arguments)
+
+
+def _seen(call: object) -> str:
+    return f"tool call {excerpt(call if isinstance(call, str) else type(call).__name__)}"
 
 
 def read_call_syntax(text: str) -> ToolAction | None:

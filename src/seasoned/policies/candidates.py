@@ -55,9 +55,9 @@ def _spellings(actions: Collection[str], name: str) -> dict[str, str]:
     """
     spelling: dict[str, str] = {}
     stored_as: dict[str, str] = {}
-    for action in actions:
-        key = _key(check_text(name, action))
-        stored = normalize_action(action)
+    texts = [check_text(name, action) for action in actions]
+    for action, form in zip(texts, call_forms(texts), strict=True):
+        key, stored = form.key, normalize_action(action)
         same = spelling.get(key, stored_as.get(stored))
         if same is not None:
             raise InputError(
