@@ -139,6 +139,36 @@ def test_label_names_the_right_option_whatever_was_executed(memory):
     assert (one.reward, one.propensity) == (None, None)
 
 
+@pytest.mark.parametrize("end", ["revoke", "quarantine", "weight 0"])
+def test_a_label_that_does_not_count_sets_no_temperature(memory, end):
+    """The decision has other feedback, by which it stays rated."""
+    [id_] = store(memory, 1)
+    memory.feedback(id_, 1.0, source="rating")
+
+    def rated():
+        [one] = [option for options in memory.rated_options().by_episode.values() for option in options]
+        return one.option, one.reward
+
+    before = rated()
+    label = memory.feedback(id_, Label("refunds"), source="desk")
+    assert rated() != before
+    if end == "revoke":
+        memory.revoke(label)
+    elif end == "quarantine":
+        memory.quarantine(Selection(source="desk"), "odd")
+    else:
+        memory.reweight_source("desk", 0.0)
+    assert rated() == before
+
+
+def test_labels_of_several_people_set_the_temperature_by_the_option_of_the_most_weight(memory):
+    [id_] = store(memory, 1)
+    for author, right in {"ann": "refunds", "bob": "refunds", "eve": "sales"}.items():
+        memory.feedback(id_, Label(right), author=author)
+    [one] = [option for options in memory.rated_options().by_episode.values() for option in options]
+    assert np.exp(one.logprobs[one.option]) == pytest.approx(0.03)
+
+
 def test_a_decision_reads_only_what_is_new(memory):
     policy = TemperedPrior(ModelAlone(), memory)
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from collections import defaultdict
 from collections.abc import Iterable, Sequence
 from typing import NamedTuple
 
@@ -12,14 +13,15 @@ from seasoned.actions import action_key
 from seasoned.errors import InputError
 from seasoned.memory.reading.judged_episodes import judged_after
 from seasoned.memory.stores.base import Store, Version
-from seasoned.memory.stores.sqlite_schema import MAX_STEPS, STEP_BITS
+from seasoned.memory.stores.sqlite_schema import STEP_BITS
 from seasoned.memory.values.corruption import damaged, decode, decoding
+from seasoned.memory.values.derived_ids import feedback_of_event
+from seasoned.types import Label
 from seasoned.types.evidence import Floats
 from seasoned.types.rated_options import RatedOption, RatedOptions
 
 __all__ = ["read_rated_options"]
 
-_LABEL = "label"
 _EPISODES_AT_ONCE = 4096
 _SCANNED_AFTER = 0.02
 _FEW = 2000
@@ -70,10 +72,14 @@ class _PriorRow(NamedTuple):
 
 
 class _LabelRow(NamedTuple):
-    episode_id: str
-    step: int | None
+    visit: int
+    event_id: str
+    weight: float
+
+
+class _LabelNote(NamedTuple):
+    id: str
     body: str
-    n_steps: int
 
 
 class _Revoked(NamedTuple):
@@ -136,13 +142,13 @@ def _of_episodes(store: Store, namespace_id: int, ordinals: Sequence[int]) -> di
             store.path, store.execute(_ROWS, (namespace_id, first << STEP_BITS, end << STEP_BITS)).fetchall(), _Row
         )
         priors = _priors(store, namespace_id, sorted({row.prior_id for row in rows}))
-        labels = _labels(store, namespace_id, sorted({row.episode_id for row in rows}))
+        labels = _labels(store, namespace_id, first << STEP_BITS, end << STEP_BITS)
         found.update(dict.fromkeys(range(first, end), ()))
         for row in rows:
             prior = priors[row.prior_id]
             if len(prior.logprobs) < 2:
                 continue
-            label = labels.get((row.episode_id, row.visit & MAX_STEPS - 1))
+            label = labels.get(row.visit)
             right = None if label is None else prior.position(label)
             executed = prior.position(row.action) if right is None else right
             if executed is None:  # an action that memory alone proposed
@@ -178,21 +184,37 @@ def _priors(store: Store, namespace_id: int, ids: Sequence[int]) -> dict[int, _P
     return priors
 
 
-def _labels(store: Store, namespace_id: int, episode_ids: Sequence[str]) -> dict[tuple[str, int], str]:
-    """Return the right options that unrevoked labels name, the latest ones, by episode and step."""
-    rows = store.execute_in(
-        "SELECT episode_id, step, body, episode.steps FROM note INDEXED BY note_by_episode "
-        "JOIN episode ON episode.namespace_id = note.namespace_id AND episode.id = episode_id "
-        "WHERE note.namespace_id = ? AND kind = ? AND revoked_at IS NULL AND episode_id IN {values} "
-        "ORDER BY note.created_at, note.id",
-        (namespace_id, _LABEL),
-        episode_ids,
-    )
-    labels = {}
-    for row in decode(store.path, rows, _LabelRow):
+def _labels(store: Store, namespace_id: int, first: int, end: int) -> dict[int, str]:
+    """Return the right option that the live labels on each of these steps name: the one of the most weight.
+
+    Labels on one decision are no independent outcomes, so they count as one; of equal weights the latest one.
+    """
+    rows = store.execute(
+        "SELECT visit, id, weight FROM feedback WHERE namespace_id = ? AND visit >= ? AND visit < ? AND kind = ? "
+        "AND live AND weight <> 0 ORDER BY seq",
+        (namespace_id, first, end, Label.kind),
+    ).fetchall()
+    labels = [(row.visit, feedback_of_event(row.event_id), row.weight) for row in decode(store.path, rows, _LabelRow)]
+    sql = "SELECT id, body FROM note WHERE namespace_id = ? AND id IN {values}"
+    ids = sorted({id_ for _, id_, _ in labels})
+    names: dict[str, str] = {}
+    for note in decode(store.path, store.execute_in(sql, (namespace_id,), ids), _LabelNote):
         with decoding(store.path):
-            right = json.loads(row.body)["right"]
+            right = json.loads(note.body)["right"]
             if not isinstance(right, str):
                 raise InputError(f"right = {right!r}", "a label is a text", "")
-        labels[row.episode_id, row.n_steps - 1 if row.step is None else row.step] = right
-    return labels
+            names[note.id] = right
+    named: defaultdict[int, list[tuple[str, float]]] = defaultdict(list)
+    for visit, id_, weight in labels:
+        if id_ in names:
+            named[visit].append((names[id_], weight))
+    return {visit: on_step[0][0] if len(on_step) == 1 else _heaviest(on_step) for visit, on_step in named.items()}
+
+
+def _heaviest(labels: Iterable[tuple[str, float]]) -> str:
+    """Return the text of the most weight, of several such the last one; another spelling is the same text."""
+    weights: dict[str, tuple[float, str]] = {}
+    for text, weight in labels:
+        key = action_key(text)
+        weights[key] = weights.pop(key, (0.0, ""))[0] + weight, text  # the last one is at the end
+    return max(reversed(weights.values()), key=lambda one: one[0])[1]
