@@ -9,7 +9,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from seasoned.core import Cells, LatestReturns, faded
+from seasoned.core import Cells, LatestReturns, ReturnLabels, faded
 from seasoned.errors import InputError
 
 
@@ -131,9 +131,10 @@ def test_labels_on_untaken_actions_fade_with_their_step_and_move_nothing():
     zeros, steps = [0] * 15, np.arange(15)
     alone = faded(summed(zeros, zeros, returns), latest(zeros, zeros, returns), rate=0.002, mean=0.5, unit=0.5)
     told = summed(zeros, zeros, returns, [(0, action, 0.0) for action in range(1, 100) for _ in steps])
-    untaken = np.repeat(steps, 99), np.tile(np.arange(1, 100), 15)
+    none = np.zeros(99 * 15)
+    labels = ReturnLabels(np.repeat(steps, 99), np.tile(np.arange(1, 100), 15), 1.0 + none, none, none)
     after = faded(
-        told, dataclasses.replace(latest(zeros, zeros, returns), untaken=untaken), rate=0.002, mean=0.5, unit=0.5
+        told, dataclasses.replace(latest(zeros, zeros, returns), labels=labels), rate=0.002, mean=0.5, unit=0.5
     )
     assert after.weights.tolist() == pytest.approx([float(alone.weights[0])] * 100, abs=1e-12)
     assert after.totals.tolist() == pytest.approx([float(alone.totals[0])] + [0.0] * 99, abs=1e-12)

@@ -1,7 +1,7 @@
 """Pure maths on arrays, each function from its equation. NumPy only."""
 
 from seasoned.core.advantage import AdvantageEstimate, AdvantageEstimator
-from seasoned.core.change_point import LatestReturns, faded
+from seasoned.core.change_point import LatestReturns, ReturnLabels, faded
 from seasoned.core.choice_model import ChoiceModel, UtilityEstimate
 from seasoned.core.costs import break_even, ratio_interval
 from seasoned.core.effects.call_group import CallShapes
@@ -84,6 +84,7 @@ __all__ = [
     "Interval",
     "LatestReturns",
     "ProcessEstimator",
+    "ReturnLabels",
     "SimilarStates",
     "Sums",
     "TaskCells",

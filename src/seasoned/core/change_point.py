@@ -14,7 +14,7 @@ from seasoned.checks import check_number
 from seasoned.core.arrays import Floats, Ints
 from seasoned.core.shrinkage import Cells
 
-__all__ = ["LatestReturns", "faded"]
+__all__ = ["LatestReturns", "ReturnLabels", "faded"]
 
 _FEWEST_SINCE = 3  # as few steps may be outliers
 _FARTHEST = 2.0  # units from the mean; a return beyond counts as if it were there
@@ -22,6 +22,25 @@ _NOISE, _NOISE_DEGREES = 0.5, 4.0  # prior: half of the variance of returns is n
 _ROUNDING = 1e-12
 _MOST_AT_ONCE = 1 << 16  # steps times actions times states
 _MOST_CHANGE = 0.5  # prior probability of a change at any of the latest steps
+
+
+class ReturnLabels(NamedTuple):
+    """What labels tell beside some steps, U pairs of a step and an action.
+
+    The sums hold it. It fades like the step, and is no evidence for or against a change: it is certain a priori that
+    most options of a decision are wrong.
+
+    Attributes:
+        steps: shape (U,), positions of steps.
+        actions: shape (U,), rows of the sums by action.
+        weights, totals, squares: shape (U,), sums of these observations.
+    """
+
+    steps: Ints
+    actions: Ints
+    weights: Floats
+    totals: Floats
+    squares: Floats
 
 
 @dataclass(frozen=True, slots=True)
@@ -32,15 +51,13 @@ class LatestReturns:
         states: shape (T,), numbers of the distinct states, as in `Cells`.
         actions: shape (T,), rows of the sums by action.
         returns: shape (T,), in reward units.
-        untaken: (positions of steps, rows of actions), each of shape (U,): with these steps, labels told that these
-            actions, which no step took, have the return 0. The sums hold them. They fade like the step, and are no
-            evidence for or against a change: it is certain a priori that most options of a decision are wrong.
+        labels: what labels tell beside these steps; None: nothing.
     """
 
     states: Ints
     actions: Ints
     returns: Floats
-    untaken: tuple[Ints, Ints] | None = None
+    labels: ReturnLabels | None = None
 
 
 def faded(cells: Cells, latest: LatestReturns, *, rate: float, mean: float, unit: float) -> Cells:
@@ -96,7 +113,8 @@ class _Steps(NamedTuple):
         cells: shape (S, A), the place of each action's sums.
         is_cell: shape (S, A).
         taken: shape (S, T, A), 1 for the action of a step.
-        observed: shape (S, T, A), 1 for each action whose return was observed then: that of the step, and untaken ones.
+        told: shape (K, S, T, A), sums of what labels tell beside each step: weights; and totals and squares, if any is
+            not 0. None: nothing.
         returns: shape (S, T), 0 where there is no step.
         n_steps: shape (S,).
     """
@@ -104,7 +122,7 @@ class _Steps(NamedTuple):
     cells: Ints
     is_cell: npt.NDArray[np.bool_]
     taken: Floats
-    observed: Floats
+    told: Floats | None
     returns: Floats
     n_steps: Ints
 
@@ -142,16 +160,19 @@ def _steps_of(states: Ints, cells: Cells, latest: LatestReturns) -> _Steps:
     returns = np.zeros((len(states), 1 + int(time.max())))
     taken = np.zeros((*returns.shape, places.shape[1]))
     returns[of_step, time], taken[of_step, time, columns] = latest.returns[at], 1.0
-    observed = taken
-    if latest.untaken is not None:
-        observed = taken.copy()
+    told = None
+    if latest.labels is not None:
         place_of = np.full(len(latest.states), -1)
         place_of[at] = np.arange(len(at))
-        step = place_of[latest.untaken[0]]
-        step, actions = step[step >= 0], latest.untaken[1][step >= 0]
+        step = place_of[latest.labels.steps]
+        is_read = step >= 0
+        step, actions, *sums = step[is_read], *(values[is_read] for values in latest.labels[1:])
         columns = column[np.searchsorted(keys, of_step[step] * width + actions)]
-        observed[of_step[step], time[step], columns] = 1.0
-    return _Steps(places, is_cell, taken, observed, returns, np.bincount(of_step))
+        sums = sums if np.any(sums[1:]) else sums[:1]
+        told = np.zeros((len(sums), *taken.shape))
+        for values, of_all in zip(sums, told, strict=True):
+            of_all[of_step[step], time[step], columns] = values
+    return _Steps(places, is_cell, taken, told, returns, np.bincount(of_step))
 
 
 def _places(groups: Ints) -> tuple[Ints, Ints]:
@@ -164,8 +185,8 @@ def _faded(steps: _Steps, all_sums: Floats, rate: float, mean: float, unit: floa
     taken, returns, n_steps = steps.taken, steps.returns, steps.n_steps[:, None]
     sums = np.where(steps.is_cell, all_sums[:, steps.cells], 0.0)
     listed = np.array([np.einsum("sta,st->sa", taken, returns**power) for power in (0, 1, 2)])
-    untaken = steps.observed - taken
-    listed[0] += untaken.sum(axis=1)
+    if steps.told is not None:
+        listed[: len(steps.told)] += steps.told.sum(axis=2)
     older = np.maximum(sums[0] - listed[0], 0.0)
     # Sums from which rounding has taken the older returns say nothing of them.
     lost = _ROUNDING * np.einsum("sta,st->sa", taken, np.abs(returns)) > unit
@@ -192,7 +213,8 @@ def _faded(steps: _Steps, all_sums: Floats, rate: float, mean: float, unit: floa
     unchanged = probabilities[:, :1]
     counted = np.where(is_place, np.cumsum(probabilities, axis=1)[:, 1:], 1.0)
     recent = np.array([np.einsum("sta,st->sa", taken, counted * returns**power) for power in (0, 1, 2)])
-    recent[0] += np.einsum("sta,st->sa", untaken, counted)
+    if steps.told is not None:
+        recent[: len(steps.told)] += np.einsum("ksta,st->ksa", steps.told, counted)
     enough = n_steps + older.sum(axis=1, keepdims=True) > _FEWEST_SINCE
     sums_now: Floats = np.where(enough, unchanged * rest + recent, sums)
     return sums_now

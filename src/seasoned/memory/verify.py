@@ -22,6 +22,7 @@ from seasoned.memory.stores.base import Store
 from seasoned.memory.stores.sqlite_schema import COUNTERS, STEP_BITS
 from seasoned.memory.values.content_hash import text_digest
 from seasoned.memory.values.corruption import decode, decode_ints, decode_texts, decoding
+from seasoned.memory.values.events import EventReward, feedback_sum
 from seasoned.memory.values.feedback_policy import SILENCE, FeedbackRule
 from seasoned.memory.values.row_checksum import NOT_COVERED, row_checksum, settings_checksum
 from seasoned.memory.writing.evidence_views import histogram_bin, summed
@@ -63,12 +64,6 @@ class _Live(NamedTuple):
 class _Awaiting(NamedTuple):
     ordinal: int
     awaiting: bool
-
-
-class _Reward(NamedTuple):
-    visit: int
-    reward: float
-    weight: float
 
 
 class _StepState(NamedTuple):
@@ -391,12 +386,14 @@ def _check_notes(
 
 
 def _check_steps(check: _Check, rows: _Rows, n_steps: int, live: dict[int, bool]) -> None:
-    given: defaultdict[int, list[float]] = defaultdict(list)
-    for visit, reward, weight in rows(
-        _Reward, "SELECT visit, reward, weight FROM feedback WHERE namespace_id = ? AND live ORDER BY seq"
-    ):
-        check(abs(reward * weight) <= _MAX_SUM, f"a reward of {reward} times {weight} is too large")
-        given[visit].append(reward * weight)
+    given: defaultdict[int, list[EventReward]] = defaultdict(list)
+    events = "SELECT visit, reward, weight, kind FROM feedback WHERE namespace_id = ? AND live ORDER BY seq"
+    for event in rows(EventReward, events):
+        check(
+            abs(event.reward * event.weight) <= _MAX_SUM,
+            f"a reward of {event.reward} times {event.weight} is too large",
+        )
+        given[event.visit].append(event)
     last: dict[int, int] = {}
     steps = rows(
         _StepState,
@@ -404,13 +401,12 @@ def _check_steps(check: _Check, rows: _Rows, n_steps: int, live: dict[int, bool]
         "JOIN state ON state.namespace_id = step.namespace_id AND state.id = state_id WHERE step.namespace_id = ?",
     )
     check(len(steps) == n_steps, f"{len(steps)} steps are stored, the episodes have {n_steps}")
+    lengths = Counter(step.visit >> STEP_BITS for step in steps)
     for visit, set_id, state_set, feedback, is_live in steps:
         where = f"step {visit & ((1 << STEP_BITS) - 1)} of episode number {visit >> STEP_BITS}"
         check(set_id == state_set, f"{where} has another feature set than its state")
-        check(
-            feedback == math.fsum(given[visit]),
-            f"{where} carries feedback {feedback}, its events add up to {math.fsum(given[visit])}",
-        )
+        total = feedback_sum(given[visit], alone=lengths[visit >> STEP_BITS] == 1)
+        check(feedback == total, f"{where} carries feedback {feedback}, its events add up to {total}")
         check(visit >> STEP_BITS in live, f"{where} belongs to no episode")
         check(is_live == int(live[visit >> STEP_BITS]), f"{where} and its episode differ in `live`")
         if is_live:

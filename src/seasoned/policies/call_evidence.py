@@ -12,7 +12,17 @@ import numpy as np
 
 from seasoned.actions import CallForm, NamedCall, call_forms, is_call_like, named_call
 from seasoned.core import CallShapes
-from seasoned.types import Evidence, Floats, Ints, LatestSteps, ObservedChoice, StateSums, TaskSums, normalize_action
+from seasoned.types import (
+    Evidence,
+    Floats,
+    Ints,
+    LatestLabels,
+    LatestSteps,
+    ObservedChoice,
+    StateSums,
+    TaskSums,
+    normalize_action,
+)
 
 __all__ = [
     "action_rows",
@@ -143,11 +153,11 @@ def _merged_states(sums: StateSums, merged: Ints) -> StateSums:
 
 
 def _merged_latest(latest: LatestSteps, merged: Ints) -> LatestSteps:
-    untaken = latest.untaken
-    if untaken is not None:  # a spelling of an action that the step took, or that it has already, is none
-        pairs = np.unique([untaken[0], merged[untaken[1]]], axis=1)
-        untaken = tuple(pairs[:, merged[latest.actions[pairs[0]]] != pairs[1]])
-    return dataclasses.replace(latest, actions=merged[latest.actions], untaken=untaken)
+    labels = latest.labels
+    if labels is not None:
+        (steps, actions), of = np.unique([labels.steps, merged[labels.actions]], axis=1, return_inverse=True)
+        labels = LatestLabels(steps, actions, *(_sums(of, column, len(steps)) for column in labels[2:]))
+    return dataclasses.replace(latest, actions=merged[latest.actions], labels=labels)
 
 
 def _merged_tasks(sums: TaskSums, merged: Ints) -> TaskSums:

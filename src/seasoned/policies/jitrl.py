@@ -15,6 +15,7 @@ from seasoned.core import (
     Cells,
     ChoiceModel,
     LatestReturns,
+    ReturnLabels,
     SimilarStates,
     Sums,
     TaskCells,
@@ -351,7 +352,8 @@ class JitRL:
         unit = expected.spread if expected.spread > 0.0 else 1.0
         if self.settings.change_rate > 0.0 and evidence.latest is not None:
             latest = evidence.latest
-            since = LatestReturns(latest.states, latest.actions, latest.returns, latest.untaken)
+            labels = None if latest.labels is None else ReturnLabels(*latest.labels)
+            since = LatestReturns(latest.states, latest.actions, latest.returns, labels)
             cells = faded(cells, since, rate=self.settings.change_rate, mean=expected.mean, unit=unit)
         process, sums = self.settings.process, evidence.by_task
         if sums is not None:

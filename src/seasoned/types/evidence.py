@@ -16,6 +16,7 @@ __all__ = [
     "Evidence",
     "Floats",
     "Ints",
+    "LatestLabels",
     "LatestSteps",
     "ObservedChoice",
     "RecentReturns",
@@ -136,6 +137,23 @@ class RecentReturns:
     n: int
 
 
+class LatestLabels(NamedTuple):
+    """What labels on the latest steps tell beside these, U pairs of a step and an action.
+
+    Attributes:
+        steps: shape (U,), positions of steps.
+        actions: shape (U,), rows of the sums by action: options that no step took, whose rewards are 0; and, where
+            labels disagree or weigh, options that a step took.
+        weights, totals, squares: shape (U,), sums of these observations.
+    """
+
+    steps: Ints
+    actions: Ints
+    weights: Floats
+    totals: Floats
+    squares: Floats
+
+
 @dataclass(frozen=True, slots=True)
 class LatestSteps:
     """The latest steps at the most similar states, of each state the oldest first, T in all.
@@ -144,14 +162,13 @@ class LatestSteps:
         states: shape (T,), positions of the distinct states, from 0, the most similar.
         actions: shape (T,), rows of the sums by action.
         returns: shape (T,), in reward units.
-        untaken: (positions of steps, rows of actions), each of shape (U,): the options of a step that is labelled and
-            that no step took, with reward 0.
+        labels: what labels on these steps tell beside them; None: nothing.
     """
 
     states: Ints
     actions: Ints
     returns: Floats
-    untaken: tuple[Ints, Ints] | None = None
+    labels: LatestLabels | None = None
 
 
 @dataclass(frozen=True)
@@ -160,8 +177,8 @@ class Evidence:
 
     Args:
         actions: A action texts, in their first spelling, distinct after normalisation.
-        counts: shape (A,), observations per action: stored steps, and labels by which it was wrong where no step took
-            it; 0 for an action that is only in `choices`.
+        counts: shape (A,), observations per action: stored steps, and the labels that no step holds; 0 for an action
+            that is only in `choices`.
         weights: shape (A,), their summed weights (similarity and recency); equals `counts` when unweighted. With
             a floor of propensities, effective numbers of steps.
         totals: shape (A,), weighted sums of returns, in reward units.
@@ -182,7 +199,7 @@ class Evidence:
             `similarity="rarity"`, and where steps have weights or their values come through the graph.
         by_task: the sums by task, if asked for.
         choices: the choices at the neighbours, if asked for; steps and returns then leave them out.
-        labelled: shape (A,), the part of the `counts` that are labels, if asked for; None: none. Their rewards are 0.
+        labelled: shape (A,), the part of the `counts` that are labels, if asked for; None: none.
         frontier: shape (A,), how near each action leads to one that was not tried (`seasoned.core.FrontierGraph`), NaN
             for one that was not tried at this very state; None unless asked for, where the state was never visited or
             the current task was paid after it, and where the task is on no plateau (see `EvidenceQuery`).

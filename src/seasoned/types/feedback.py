@@ -302,6 +302,9 @@ class OwnAnswer(Feedback):
 class Label(Feedback):
     """The label that was right: it has reward +1, and the executed answer, if it is another one, 0.
 
+    Labels on one step count by their mean, weighted by their weights; on the only step of an episode they replace its
+    rewards and thumbs.
+
     On a decision, the only or last step of its episode, with a prior, every other option of the prior has the reward 0
     too: policies read that from the prior (`EvidenceQuery.labels`), and no step is stored for it.
 

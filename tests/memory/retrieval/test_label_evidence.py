@@ -60,15 +60,13 @@ def by_definition(memory):
             one for one in memory.feedback_records(episode.id) if one.revoked_at is None and one.source not in sources
         ]
         labels = [one.feedback.right for one in records if one.feedback.kind == "label"]
-        found[step.state, step.action] += 1
-        totals[step.state, step.action] += sum(event.reward for one in records for event in one.rewards[:1])
         for right in labels:
-            if right != step.action:
-                found[step.state, right] += 1
-                totals[step.state, right] += 1
-        for option in step.prior if labels else ():
-            if option not in (step.action, *labels):
+            for option in step.prior:
                 found[step.state, option] += 1
+                totals[step.state, option] += option == right
+        if not labels:
+            found[step.state, step.action] += 1
+            totals[step.state, step.action] += sum(event.reward for one in records for event in one.rewards[:1])
     return {cell: (n, totals[cell]) for cell, n in found.items()}
 
 
@@ -205,3 +203,67 @@ def test_a_label_of_weight_0_is_no_observation_of_the_right_option_either():
         memory.reweight_source("human", 1.0)
         assert observed(memory)[0] == before
         memory.verify()
+
+
+@pytest.mark.parametrize("executed", ["it", "sales", "refunds"])
+def test_labels_of_several_people_are_votes(place, executed):
+    """Nine people name one option and one names another: the means are 0.9, 0.1 and 0, whichever was executed."""
+    with Memory.open(place, namespace=f"n{uuid.uuid4().hex}") as memory:
+        decided(memory, "d", STATES[0], OPTIONS, executed)
+        for number in range(10):
+            memory.feedback("d", Label("refunds" if number == 4 else "sales"), author=f"person {number}")
+            found, evidence = observed(memory)  # what was read before grows with each label
+        expected = dict.fromkeys(OPTIONS, 0.0) | {"sales": 9.0, "refunds": 1.0}
+        assert found == {
+            (STATES[0], option): (10.0, pytest.approx(n), pytest.approx(n)) for option, n in expected.items()
+        }
+        assert evidence.n_steps == len(memory)
+        assert memory.get("d").steps[0].reward == 0.0
+        memory.verify()
+        with Memory.open(":memory:") as copy:
+            copy.import_lines(memory.export())
+            assert observed(copy)[0] == found
+        decision = JitRL(memory).decide(STATES[0], dict.fromkeys(OPTIONS, np.log(0.25)))
+        assert decision.advantages["sales"] > 0.0 > max(decision.advantages[one] for one in ("it", "spare parts"))
+
+
+def test_a_label_weighs_as_much_as_its_source():
+    with Memory.open(":memory:") as memory:
+        decided(memory, "d", STATES[0], OPTIONS, "it")
+        memory.feedback("d", Label("sales"), source="novices", weight=0.25)
+        memory.feedback("d", Label("refunds"), source="experts", weight=0.75)
+        evidence = memory.evidence(EvidenceQuery(STATES[0], **QUERY))
+        means = dict(zip(evidence.actions, (evidence.totals / evidence.weights).tolist(), strict=True))
+        assert means == pytest.approx({"it": 0.0, "sales": 0.25, "refunds": 0.75, "spare parts": 0.0})
+        assert evidence.weights.tolist() == pytest.approx([1.0] * 4)
+        assert evidence.counts.tolist() == [2.0] * 4
+        memory.reweight_source("experts", 0.0)
+        assert dict(
+            zip(*[(e := memory.evidence(EvidenceQuery(STATES[0], **QUERY))).actions, e.totals / e.weights], strict=True)
+        ) == {"it": 0.0, "sales": 1.0, "refunds": 0.0, "spare parts": 0.0}
+
+
+def test_a_label_replaces_a_reward_and_a_thumb_beside_it():
+    with Memory.open(":memory:") as memory:
+        decided(memory, "d", STATES[0], OPTIONS, "it")
+        memory.feedback("d", 0.7, source="rating")
+        memory.feedback("d", Thumbs(True), source="page")
+        assert memory.steps()[0].reward == pytest.approx(1.7)
+        label = memory.feedback("d", Label("it"))
+        assert [step.reward for step in memory.steps()] == [1.0]
+        assert observed(memory)[0] == {
+            (STATES[0], one): (1.0, float(one == "it"), float(one == "it")) for one in OPTIONS
+        }
+        memory.revoke(label)
+        assert memory.steps()[0].reward == pytest.approx(1.7)
+        memory.verify()
+
+
+def test_labels_of_before_a_change_fade_however_many_people_gave_them():
+    with Memory.open(":memory:") as memory:
+        for number in range(24):
+            decided(memory, f"d{number}", STATES[0], OPTIONS, "refunds")
+            for author in ("ann", "bob", "eve"):
+                memory.feedback(f"d{number}", Label("refunds" if number < 16 else "sales"), author=author)
+        decision = JitRL(memory).decide(STATES[0], dict.fromkeys(OPTIONS, np.log(0.25)))
+        assert max(decision.probs, key=decision.probs.get) == "sales"

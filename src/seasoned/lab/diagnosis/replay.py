@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import dataclasses
-import math
 from collections import defaultdict
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
@@ -12,6 +11,7 @@ from seasoned.checks import check_instance, check_whole
 from seasoned.core import discounted_returns
 from seasoned.errors import InputError, NotFoundError, excerpt
 from seasoned.memory import Memory
+from seasoned.memory.values.events import EventReward, feedback_sum
 from seasoned.protocols import Admissible, Policy
 from seasoned.types import Decision, Episode, Floats, Prior, Step, normalize_action
 
@@ -66,9 +66,9 @@ class ReplayedEpisode:
 def counted_episodes(memory: Memory) -> list[Episode]:
     """Return the episodes that count, in commit order: finished, judged, not quarantined, with the rewards that count.
 
-    A step's reward is the environment's plus `weight * reward` of every feedback event on it that is neither revoked
-    nor quarantined. Episodes that await feedback are left out; those that are returned are marked as not awaiting any,
-    so that another memory counts them as they are.
+    A step's reward is the environment's plus that of the feedback on it that is neither revoked nor quarantined: a
+    weighted sum, of labels the mean (`feedback_sum`). Episodes that await feedback are left out; those that are
+    returned are marked as not awaiting any, so that another memory counts them as they are.
 
     Example:
         >>> with Memory.open(":memory:") as memory:
@@ -82,10 +82,11 @@ def counted_episodes(memory: Memory) -> list[Episode]:
     """
     check_instance("memory", memory, Memory, "memory must be a Memory", "Pass a seasoned.Memory.")
     excluded_episodes, excluded_events = memory.excluded_ids()
-    rewards: defaultdict[tuple[str, int], list[float]] = defaultdict(list)
+    rewards: defaultdict[tuple[str, int], list[EventReward]] = defaultdict(list)
     for event in memory.events():
         if event.revoked_at is None and event.id not in excluded_events:
-            rewards[event.episode_id, event.step].append(event.reward * event.weight)
+            given = EventReward(event.step, event.reward, event.weight, event.kind)
+            rewards[event.episode_id, event.step].append(given)
     awaiting = {one.id for one in memory.awaiting()}
     return [
         _with_feedback(episode, rewards)
@@ -108,15 +109,18 @@ def policy_over(make: PolicyMaker, known: Memory) -> Policy:
     return made
 
 
-def _with_feedback(episode: Episode, rewards: Mapping[tuple[str, int], list[float]]) -> Episode:
+def _with_feedback(episode: Episode, rewards: Mapping[tuple[str, int], list[EventReward]]) -> Episode:
     """Return the episode with the rewards of feedback added; `rewards` are by episode id and step."""
+    alone = len(episode.steps) == 1
     feedback = {
-        index: rewards[key] for index in range(len(episode.steps)) if (key := (str(episode.id), index)) in rewards
+        index: feedback_sum(rewards[key], alone=alone)
+        for index in range(len(episode.steps))
+        if (key := (str(episode.id), index)) in rewards
     }
     if episode.awaits_feedback is None and not feedback:
         return episode
     steps = [
-        dataclasses.replace(step, reward=step.reward + math.fsum(feedback[index])) if index in feedback else step
+        dataclasses.replace(step, reward=step.reward + feedback[index]) if index in feedback else step
         for index, step in enumerate(episode.steps)
     ]
     return dataclasses.replace(episode, steps=steps, awaits_feedback=False)

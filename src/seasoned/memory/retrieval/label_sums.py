@@ -1,4 +1,4 @@
-"""Sums of evidence with the observations that labels are of the options that no step took."""
+"""Sums of evidence with the observations that labels are, beside those that stored steps hold."""
 
 from __future__ import annotations
 
@@ -13,7 +13,24 @@ from seasoned.memory.reading.evidence_sums import ActionSums
 from seasoned.memory.retrieval.labelled_decision_reader import DecisionOptions, Labelled, LabelledDecision
 from seasoned.types import Floats, Ints, StateSums, TaskSums
 
-__all__ = ["LabelledSums", "OptionRows"]
+__all__ = ["LabelRows", "LabelledSums", "OptionRows"]
+
+
+class LabelRows(NamedTuple):
+    """What the labels of one decision tell beside its steps, by row of an option.
+
+    Attributes:
+        rows: of the options of which they tell something.
+        counts, weights, totals, squares: of the observations.
+        unweighted: the totals, as if each label weighed 1.
+    """
+
+    rows: Ints
+    counts: Floats
+    weights: Floats
+    totals: Floats
+    squares: Floats
+    unweighted: Floats
 
 
 class OptionRows:
@@ -27,7 +44,7 @@ class OptionRows:
         self.actions = list(actions)
         self._row_of = {normalize_action(action): row for row, action in enumerate(actions)}
         self._of_options: dict[int, tuple[DecisionOptions, Ints]] = {}  # by identity, which is quicker
-        self._untaken: dict[tuple[int, tuple[int, ...]], Ints] = {}
+        self._of_labels: dict[tuple[object, ...], LabelRows] = {}
 
     def of(self, options: DecisionOptions) -> Ints:
         """Return the row of each option."""
@@ -40,28 +57,34 @@ class OptionRows:
             self._of_options[id(options)] = options, np.array(rows, dtype=np.int64)
         return self._of_options[id(options)][1]
 
-    def untaken(self, decision: LabelledDecision) -> Ints:
-        """Return the rows of the options of a decision that no step of it took."""
-        key = id(decision.options), decision.taken
-        if key not in self._untaken:
+    def labels(self, decision: LabelledDecision) -> LabelRows:
+        """Return what the labels of a decision tell beside its steps."""
+        key = id(decision.options), *decision[1:]
+        if key not in self._of_labels:
             rows = self.of(decision.options)
-            is_untaken = np.ones(len(rows), dtype=bool)
-            is_untaken[list(decision.taken)] = False
-            self._untaken[key] = rows[is_untaken]
-        return self._untaken[key]
+            sums = np.zeros((len(LabelRows._fields) - 1, len(rows)))
+            sums[0], sums[1] = decision.n_labels, decision.weight
+            for one in decision.taken:
+                sums[:, one.place] += -one.n_steps, -one.n_steps, one.total, one.squares, one.unweighted
+            told = sums[:2].any(axis=0)
+            self._of_labels[key] = LabelRows(rows[told], *sums[:, told])
+        return self._of_labels[key]
 
 
 class _Cells(NamedTuple):
-    """Observations by labels, L pairs of a state and an action: numbers of labels, and their weights."""
+    """Observations by labels, L pairs of a state and an action; see `LabelRows`."""
 
     states: Ints
     actions: Ints
     counts: Floats
     weights: Floats
+    totals: Floats
+    squares: Floats
+    unweighted: Floats
 
 
 class LabelledSums:
-    """The observations of reward 0 by labels at some distinct states.
+    """The observations by labels at some distinct states, beside the steps there.
 
     Args:
         labelled: the labelled decisions there.
@@ -71,7 +94,7 @@ class LabelledSums:
 
     Attributes:
         rows: of the options.
-        counts: shape (A,), the number of labels of each action.
+        counts: shape (A,), the number of labels of each action, less those that are steps.
         ordinals: of the episode of the last of each of the labelled decisions.
     """
 
@@ -82,18 +105,25 @@ class LabelledSums:
         self._labelled = labelled
         self.ordinals = [one.ordinal for one in labelled]
         shape = len(sets), len(rows.actions)
-        counts, weights = np.zeros(shape), np.zeros(shape)
+        counts, weights, is_told = np.zeros(shape), np.zeros(shape), np.zeros(shape, dtype=bool)
+        rewards = np.zeros((3, *shape))  # totals, squares, unweighted totals: 0 but where labels weigh or disagree
         for one, options in zip(labelled, every, strict=True):
-            rank, taken = self._rank_of[one.set_id], options[list(one.decision.taken)]
+            decision, rank = one.decision, self._rank_of[one.set_id]
             weight = one.weight * sets[one.set_id] ** power
-            counts[rank, options] += one.n
-            counts[rank, taken] -= one.n
-            weights[rank, options] += weight
-            weights[rank, taken] -= weight
-        states, actions = np.nonzero(counts)
-        self._cells = _Cells(states, actions, counts[states, actions], weights[states, actions])
+            counts[rank, options] += one.n * decision.n_labels
+            weights[rank, options] += weight * decision.weight
+            for taken in decision.taken:
+                row = options[taken.place]
+                counts[rank, row] -= one.n * taken.n_steps
+                weights[rank, row] -= weight * taken.n_steps
+                if not decision.is_plain:
+                    is_told[rank, row] = True
+                    rewards[:, rank, row] += weight * taken.total, weight * taken.squares, one.n * taken.unweighted
+        states, actions = np.nonzero(is_told | (counts != 0.0))
+        at = states, actions
+        self._cells = _Cells(states, actions, counts[at], weights[at], *rewards[:, states, actions])
         self.counts: Floats = counts.sum(axis=0)
-        self._weights: Floats = weights.sum(axis=0)
+        self._sums: Floats = np.array([self.counts, weights.sum(axis=0), *rewards[:2].sum(axis=1)]).T
 
     def with_steps(self, summed: ActionSums) -> ActionSums:
         """Return the sums of the steps with these observations; `by_state.labelled` tells their weights."""
@@ -101,8 +131,7 @@ class LabelledSums:
         n_actions = len(self.counts)
         by_action = np.zeros((n_actions, 4))
         by_action[: len(summed.sums)] = summed.sums
-        by_action[:, 0] += self.counts
-        by_action[:, 1] += self._weights
+        by_action += self._sums
         place = np.full((len(self._rank_of), n_actions), -1)
         place[sums.states, sums.actions] = np.arange(len(sums.states))
         at = place[cells.states, cells.actions]
@@ -113,15 +142,14 @@ class LabelledSums:
             column[at[known]] += labels[known]
             return column
 
-        none, of_steps = np.zeros(len(cells.states)), np.zeros(len(sums.states))
         by_state = StateSums(
             np.concatenate([sums.states, cells.states[new]]),
             np.concatenate([sums.actions, cells.actions[new]]),
             extended(sums.counts, cells.counts),
             extended(sums.weights, cells.weights),
-            extended(sums.totals, none),
-            extended(sums.squares, none),
-            labelled=extended(of_steps, cells.weights),
+            extended(sums.totals, cells.totals),
+            extended(sums.squares, cells.squares),
+            labelled=extended(np.zeros(len(sums.states)), cells.weights),
         )
         of_labels = range(-1, len(summed.keys) - n_actions - 1, -1)  # of options that no step took: no key is negative
         return ActionSums([*summed.keys, *of_labels], by_action, by_state)
@@ -134,23 +162,26 @@ class LabelledSums:
             tasks: of each of the labelled decisions, the number of its task in the sums; -1: it is not known.
         """
         cells = self._cells
-        states, actions, numbers, counts = cells.states, cells.actions, np.zeros_like(cells.states), cells.counts
+        states, actions, numbers = cells.states, cells.actions, np.zeros_like(cells.states)
+        counts, totals = cells.counts, cells.unweighted
         if any(tasks):  # else all are of the first task
             known = [
-                (self._rank_of[one.set_id], task, one.n, self.rows.untaken(one.decision))
+                (self._rank_of[one.set_id], task, one.n, self.rows.labels(one.decision))
                 for one, task in zip(self._labelled, tasks, strict=True)
                 if task >= 0
             ]
             if not known:
                 return sums
-            sizes = [len(untaken) for *_, untaken in known]
-            states, numbers, counts = (np.repeat([one[column] for one in known], sizes) for column in range(3))
-            actions = np.concatenate([untaken for *_, untaken in known])
+            sizes = [len(told.rows) for *_, told in known]
+            states, numbers = (np.repeat([one[column] for one in known], sizes) for column in range(2))
+            actions = np.concatenate([told.rows for *_, told in known])
+            counts = np.concatenate([n * told.counts for *_, n, told in known])
+            totals = np.concatenate([n * told.unweighted for *_, n, told in known])
         return dataclasses.replace(
             sums,
             states=np.concatenate([sums.states, states]),
             actions=np.concatenate([sums.actions, actions]),
             tasks=np.concatenate([sums.tasks, numbers]),
-            counts=np.concatenate([sums.counts, counts.astype(np.float64)]),
-            totals=np.concatenate([sums.totals, np.zeros(len(counts))]),
+            counts=np.concatenate([sums.counts, counts]),
+            totals=np.concatenate([sums.totals, totals]),
         )

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import math
 from collections import defaultdict
 from collections.abc import Collection, Iterable, Mapping, Sequence
 from typing import NamedTuple
@@ -16,13 +17,14 @@ from seasoned.memory.values.derived_ids import feedback_of_event
 from seasoned.memory.values.task_filter import TaskFilter
 from seasoned.types import Label
 
-__all__ = ["DecisionOptions", "Labelled", "LabelledDecision", "LabelledDecisionReader"]
+__all__ = ["DecisionOptions", "Labelled", "LabelledDecision", "LabelledDecisionReader", "TakenOption"]
 
 _MOST_HELD = 1 << 17
 _MOST_OPTIONS = 1 << 14
 
 _ROWS = (
-    "SELECT step.set_id, step.visit, prior_id, event.id, action.text FROM step {index} "
+    "SELECT step.set_id, step.visit, prior_id, step.reward + step.feedback, event.id, event.reward, event.weight, "
+    "action.text FROM step {index} "
     "JOIN feedback AS event INDEXED BY feedback_by_visit ON event.namespace_id = step.namespace_id "
     "AND event.visit = step.visit "
     "JOIN action ON action.namespace_id = step.namespace_id AND action.id = action_id "
@@ -39,18 +41,48 @@ class DecisionOptions(NamedTuple):
     texts: tuple[str, ...]
 
 
-class LabelledDecision(NamedTuple):
-    """A labelled decision: its options, and the positions of those that have stored steps, executed and right ones.
+class TakenOption(NamedTuple):
+    """An option of a labelled decision that has stored steps: the executed one, or one that a label names.
 
-    It is an observation of each other option, whose reward is 0.
+    Attributes:
+        place: of the option.
+        n_steps: the number of these steps.
+        total, squares: the sums of the labels' rewards, each times the label's weight, less those of the steps.
+        unweighted: the total, as if each label weighed 1.
+    """
+
+    place: int
+    n_steps: int
+    total: float = 0.0
+    squares: float = 0.0
+    unweighted: float = 0.0
+
+
+class LabelledDecision(NamedTuple):
+    """A labelled decision: its options, those of them that have stored steps, and its labels.
+
+    Each label is an observation of every option: of the one that it names with reward 1, of the others with 0.
+
+    Attributes:
+        options: of the decision; the executed one is among them.
+        taken: those that have stored steps, which hold a part of the observations.
+        n_labels: their number, each by another source or author.
+        weight: the sum of their weights.
     """
 
     options: DecisionOptions
-    taken: tuple[int, ...]
+    taken: tuple[TakenOption, ...]
+    n_labels: int = 1
+    weight: float = 1.0
+
+    @property
+    def is_plain(self) -> bool:
+        """Whether the steps hold the whole reward of the taken options: there is one label, of weight 1."""
+        return self.n_labels == 1 and self.weight == 1.0
 
 
 class Labelled(NamedTuple):
-    """How often decisions with the same options and the same taken ones were labelled at one distinct state.
+    """How many decisions with the same options and the same labels there are at one distinct state.
 
     Args:
         set_id: the distinct state.
@@ -71,7 +103,10 @@ class _Row(NamedTuple):
     set_id: int
     visit: int
     prior_id: int | None
+    total: float
     event_id: str
+    reward: float
+    weight: float
     action: str
 
 
@@ -193,22 +228,33 @@ class LabelledDecisionReader:
             self._store.path, self._store.execute_in(sql, (self._ns, *task_filter.values), sorted(values)), _Row
         )
         self._read_options({row.prior_id for row in rows if row.prior_id is not None})
-        answers: defaultdict[str, list[str]] = defaultdict(list)  # the right option, where another was executed
+        answers: dict[str, str] = {}  # the right option, where another was executed
+        of_decision: defaultdict[tuple[int, int], list[_Row]] = defaultdict(list)
         for row in rows:
             if row.prior_id is None:
-                answers[feedback_of_event(row.event_id)].append(normalize_action(row.action))
-        taken: defaultdict[tuple[int, int, int], set[str]] = defaultdict(set)
-        for row in rows:
-            if row.prior_id is not None:
-                of_decision = taken[row.set_id, row.visit, row.prior_id]
-                of_decision.add(normalize_action(row.action))
-                of_decision.update(answers.get(feedback_of_event(row.event_id), ()))
+                answers[feedback_of_event(row.event_id)] = row.action
+            else:
+                of_decision[row.visit, row.prior_id].append(row)
         found: defaultdict[int, _Decisions] = defaultdict(dict)
-        for (set_id, visit, prior_id), keys in taken.items():
-            options = self._options[prior_id]
-            places = tuple(place for place, key in enumerate(options.keys) if key in keys)
-            found[set_id][visit] = LabelledDecision(options, places)
+        for (visit, prior_id), labels in of_decision.items():
+            named = [
+                (row, row.action if row.reward else answers.get(feedback_of_event(row.event_id))) for row in labels
+            ]
+            known = [(row, option) for row, option in named if option is not None]
+            if known:
+                options = self._with(self._options[prior_id], [labels[0].action, *(option for _, option in known)])
+                found[labels[0].set_id][visit] = _decision(options, labels, known)
         return found
+
+    def _with(self, options: DecisionOptions, taken: Iterable[str]) -> DecisionOptions:
+        """Return these options with those that were taken and are not among them: memory alone proposed them."""
+        new = {key: text for text in taken if (key := normalize_action(text)) not in options.keys}
+        return self._intern((*options.texts, *new.values())) if new else options
+
+    def _intern(self, texts: tuple[str, ...]) -> DecisionOptions:
+        if texts not in self._interned:
+            self._interned[texts] = DecisionOptions(tuple(map(normalize_action, texts)), texts)
+        return self._interned[texts]
 
     def _read_options(self, prior_ids: Collection[int]) -> None:
         if len(self._options) > _MOST_OPTIONS:
@@ -220,9 +266,42 @@ class LabelledDecisionReader:
         for row in decode(self._store.path, rows, _PriorRow):
             with decoding(self._store.path):
                 texts = tuple(map(str, json.loads(row.logprobs)))
-                if texts not in self._interned:
-                    self._interned[texts] = DecisionOptions(tuple(map(normalize_action, texts)), texts)
-                self._options[row.id] = self._interned[texts]
+                self._options[row.id] = self._intern(texts)
+
+
+def _decision(options: DecisionOptions, labels: Sequence[_Row], known: Sequence[tuple[_Row, str]]) -> LabelledDecision:
+    """Return a labelled decision.
+
+    The step of the executed option holds the mean of the labels, and what else its reward is of. Each label that names
+    another option has a step of that option, with reward 1.
+
+    Args:
+        options: of the decision.
+        labels: on it.
+        known: those whose option is known, each with the option.
+    """
+    place_of = {key: place for place, key in enumerate(options.keys)}
+    executed, stored = place_of[normalize_action(labels[0].action)], labels[0].total
+    names = [place_of[normalize_action(option)] for _, option in known]
+    weights = [row.weight for row, _ in known]
+    weight = math.fsum(weights)
+    if len(labels) == 1 and weight == 1.0:  # the steps hold all
+        return LabelledDecision(options, tuple(TakenOption(place, 1) for place in sorted({executed, *names})))
+    besides = stored - math.fsum(row.weight * row.reward for row in labels) / math.fsum(row.weight for row in labels)
+    taken = []
+    for place in sorted({executed, *names}):
+        rewards = [float(name == place) + (besides if place == executed else 0.0) for name in names]
+        n_steps, reward = (1, stored) if place == executed else (names.count(place), 1.0)
+        taken.append(
+            TakenOption(
+                place,
+                n_steps,
+                math.fsum(w * r for w, r in zip(weights, rewards, strict=True)) - n_steps * reward,
+                math.fsum(w * r * r for w, r in zip(weights, rewards, strict=True)) - n_steps * reward**2,
+                math.fsum(rewards) - n_steps * reward,
+            )
+        )
+    return LabelledDecision(options, tuple(taken), len(known), weight)
 
 
 def _summed(

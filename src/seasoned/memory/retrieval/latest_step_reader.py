@@ -13,7 +13,7 @@ from seasoned.memory.retrieval.choice_reader import ChoiceEffect, without_choice
 from seasoned.memory.retrieval.label_sums import LabelledSums, OptionRows
 from seasoned.memory.retrieval.labelled_decision_reader import LabelledDecisionReader
 from seasoned.memory.values.task_filter import TaskFilter
-from seasoned.types import Ints, LatestSteps
+from seasoned.types import LatestLabels, LatestSteps
 
 __all__ = ["LatestStepReader", "n_steps_at"]
 
@@ -77,23 +77,24 @@ class LatestStepReader:
             np.array([rank for rank, _ in steps], dtype=np.int64),
             np.array([row_of[step.key] for _, step in steps], dtype=np.int64),
             np.array([step.return_ for _, step in steps], dtype=np.float64),
-            None if labels is None else self._untaken(steps, ranked, left_out, labels.rows),
+            None if labels is None else self._labels_on(steps, ranked, left_out, labels.rows),
         )
 
-    def _untaken(
+    def _labels_on(
         self, steps: Sequence[tuple[int, LatestStep]], ranked: Sequence[int], left_out: TaskFilter, options: OptionRows
-    ) -> tuple[Ints, Ints] | None:
-        """Return the options that labels on these steps tell about and that no step took; see `LatestSteps`."""
+    ) -> LatestLabels | None:
+        """Return what labels on these steps tell beside them."""
         decisions = self._labels.decisions([ranked[rank] for rank in {rank for rank, _ in steps}], left_out)
         found = [
-            (position, options.untaken(decision))
+            (position, options.labels(decision))
             for position, (rank, step) in enumerate(steps)
             if (decision := decisions.get(ranked[rank], {}).get(step.visit)) is not None
         ]
         if not found:
             return None
-        positions = np.repeat([position for position, _ in found], [len(rows) for _, rows in found])
-        return positions.astype(np.int64), np.concatenate([rows for _, rows in found])
+        positions = np.repeat([position for position, _ in found], [len(told.rows) for _, told in found])
+        rows, _, *sums, _ = (np.concatenate(column) for column in zip(*(told for _, told in found), strict=True))
+        return LatestLabels(positions.astype(np.int64), rows, *sums)
 
 
 def n_steps_at(rows: Iterable[EvidenceRow]) -> defaultdict[int, int]:

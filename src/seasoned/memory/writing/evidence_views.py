@@ -16,6 +16,7 @@ from seasoned.memory.reading.rows import EvidenceRow
 from seasoned.memory.stores.base import Cursor, Store, TableKey
 from seasoned.memory.stores.sqlite_schema import STEP_BITS
 from seasoned.memory.values.corruption import damaged, decode, decode_columns
+from seasoned.memory.values.events import EventReward, feedback_sum
 
 __all__ = ["CheckSum", "Deriver", "Evidences", "Group", "Moves", "PlacedSteps", "View", "histogram_bin", "summed"]
 
@@ -63,12 +64,6 @@ class _DerivedStep(NamedTuple):
     key_id: int
     live: bool
     feedback: float
-
-
-class _EventAmount(NamedTuple):
-    visit: int
-    reward: float
-    weight: float
 
 
 class _VisitReturn(NamedTuple):
@@ -293,16 +288,16 @@ class Deriver:
         fetched = [
             (
                 decode(path, query.steps.fetchall(), _DerivedStep),
-                decode(path, query.events.fetchall(), _EventAmount),
+                decode(path, query.events.fetchall(), EventReward),
                 [decode(path, values.fetchall(), _VisitReturn) for values in query.values],
             )
             for query in queries
         ]
         for steps, events, values in fetched:
-            amounts: defaultdict[int, list[float]] = defaultdict(list)
-            for visit, reward, weight in events:
-                amounts[visit].append(reward * weight)
-            feedback = [math.fsum(amounts[row.visit]) for row in steps]
+            given: defaultdict[int, list[EventReward]] = defaultdict(list)
+            for event in events:
+                given[event.visit].append(event)
+            feedback = [feedback_sum(given[row.visit], alone=len(steps) == 1) for row in steps]
             if check_sum is not None:
                 for new, row in zip(feedback, steps, strict=True):
                     if new != row.feedback:
@@ -326,7 +321,8 @@ class Deriver:
             (self._ns, first, last),
         )
         events = self._store.execute(
-            "SELECT visit, reward, weight FROM feedback WHERE namespace_id = ? AND visit BETWEEN ? AND ? AND live",
+            "SELECT visit, reward, weight, kind FROM feedback "
+            "WHERE namespace_id = ? AND visit BETWEEN ? AND ? AND live",
             (self._ns, first, last),
         )
         values = [
