@@ -4,7 +4,7 @@ import gc
 import tracemalloc
 
 import pytest
-from decision_upstream import systemone_request, upstream_server
+from decision_upstream import systemone_answer, systemone_request, upstream_server
 from serving import serving
 
 from seasoned import Decider, Memory
@@ -89,6 +89,56 @@ def test_an_outcome_of_one_decision_of_a_session_of_several_is_refused(upstream,
         response = client.post("/v1/feedback", json={"inference_id": first["x-seasoned-inference-id"], **outcome})
         assert (response.status_code, "one of the 2 decisions" in response.text) == (400, True)
         judge(client, episode_id="s", metric_name="solved", value=1.0)
+
+
+@pytest.mark.parametrize(
+    "refused",
+    [
+        {"inference_id": "SECOND", "reward": 1.0},
+        {"inference_id": "SECOND", "right": "refunds"},
+        {"inference_id": "SECOND", "metric_name": "solved", "value": 1.0},
+        {"episode_id": "s", "metric_name": "demonstration", "value": "refunds"},
+        {"episode_id": "s", "kind": "label", "right": "refunds"},
+        {"inference_id": "s", "reward": True},
+        {"inference_id": "s", "question": "urgency", "up": True},
+        {"inference_id": "s", "revoke": "unknown"},
+        {"inference_id": "s", "metric_name": "solved", "value": "yes"},
+    ],
+)
+def test_feedback_that_is_refused_ends_no_session(upstream, refused):
+    with in_front_of(upstream) as client:
+        ask(client, "s")
+        second = ask(client, "s")["x-seasoned-inference-id"]
+        response = client.post(
+            "/v1/feedback", json={**refused, **({"inference_id": second} if "SECOND" in refused.values() else {})}
+        )
+        assert response.status_code in (400, 404), response.text
+        assert ask(client, "s")["x-seasoned-episode-id"] == "s"
+        judge(client, episode_id="s", metric_name="solved", value=1.0)
+        assert ask(client, "s")["x-seasoned-episode-id"] == "s~2"
+
+
+def test_a_label_of_no_option_and_a_dry_run_end_no_session(upstream):
+    with in_front_of(upstream) as client:
+        first = ask(client, "s")["x-seasoned-inference-id"]
+        unknown = client.post("/v1/feedback", json={"inference_id": first, "right": "no such desk"})
+        assert unknown.status_code == 400
+        judge(client, episode_id="s", metric_name="solved", value=1.0, dryrun=True)
+        assert ask(client, "s")["x-seasoned-episode-id"] == "s"
+
+
+def test_the_temperature_of_a_session_s_decision_is_that_of_its_own_question(upstream, tmp_path):
+    path = tmp_path / "desk.db"
+    upstream.body = systemone_answer(urgent={"type": "noul", "noul": 0.7})
+    with in_front_of(upstream, path) as client:
+        ask(client, "s", urgent={"type": "noul", "instructions": "Is it urgent?"})
+        judge(client, episode_id="s", metric_name="solved", value=1.0)
+    with Memory.open(path) as memory:
+        [rated] = [one for options in memory.rated_options().by_episode.values() for one in options]
+        [episode] = memory.episodes()
+        assert [step.action for step in episode.steps] == ["desk: sales", "urgent: yes"]
+        assert (episode.task.partition("#")[0], rated.task.partition("#")[0]) == ("desk", "urgent")
+        memory.verify()
 
 
 def test_a_session_of_one_decision_takes_its_outcome_and_its_revocation(upstream):

@@ -31,6 +31,7 @@ __all__ = [
     "SHADOW",
     "SHADOW_PROMPT",
     "SHOWN",
+    "STEP_TASK",
     "SWITCH",
     "USAGE",
     "DecidedBody",
@@ -82,7 +83,13 @@ QUESTION = "question"
 """Kind of the note on a question to people: a `QuestionBody`."""
 
 RESPONSE = "response"
-"""Kind of the note on the last step of a model's response; its id is a `response_note_id`, its body is empty."""
+"""Kind of the note on the last step of a model's response; its id is a `response_note_id`.
+
+Its body is empty, or has the `STEP_TASK` of a decision whose task is another than its episode's.
+"""
+
+STEP_TASK = "task"
+"""Field of a `RESPONSE` note: the task of the step."""
 
 USAGE = "usage"
 """Kind of the note on a step whose choice took calls of its own: `calls`, `prompt_tokens`, `completion_tokens`."""

@@ -13,11 +13,12 @@ from seasoned.actions import action_key
 from seasoned.errors import InputError
 from seasoned.memory.reading.judged_episodes import judged_after
 from seasoned.memory.stores.base import Store, Version
-from seasoned.memory.stores.sqlite_schema import STEP_BITS
+from seasoned.memory.stores.sqlite_schema import MAX_STEPS, STEP_BITS
 from seasoned.memory.values.corruption import damaged, decode, decoding
 from seasoned.memory.values.derived_ids import feedback_of_event
 from seasoned.types import Label
 from seasoned.types.evidence import Floats
+from seasoned.types.notes import RESPONSE, STEP_TASK
 from seasoned.types.rated_options import RatedOption, RatedOptions
 
 __all__ = ["read_rated_options"]
@@ -28,7 +29,8 @@ _FEW = 2000
 
 # A step has an outcome of its own if it is the only one of its episode, or if feedback is on it.
 _ROWS = (
-    "SELECT step.visit, episode.id, task, model, reward, step.feedback, propensity, prior_id, action.text FROM step "
+    "SELECT step.visit, episode.id, episode.steps, task, model, reward, step.feedback, propensity, prior_id, "
+    "action.text FROM step "
     "JOIN action ON action.namespace_id = step.namespace_id AND action.id = action_id "
     f"JOIN episode ON episode.namespace_id = step.namespace_id AND ordinal = step.visit >> {STEP_BITS} "
     "WHERE step.namespace_id = ? AND step.live AND prior_id IS NOT NULL AND step.visit >= ? AND step.visit < ? "
@@ -57,6 +59,7 @@ class _Counters(NamedTuple):
 class _Row(NamedTuple):
     visit: int
     episode_id: str
+    n_steps: int
     task: str
     model: str | None
     reward: float
@@ -79,6 +82,12 @@ class _LabelRow(NamedTuple):
 
 class _LabelNote(NamedTuple):
     id: str
+    body: str
+
+
+class _StepNote(NamedTuple):
+    episode_id: str
+    step: int | None
     body: str
 
 
@@ -143,6 +152,7 @@ def _of_episodes(store: Store, namespace_id: int, ordinals: Sequence[int]) -> di
         )
         priors = _priors(store, namespace_id, sorted({row.prior_id for row in rows}))
         labels = _labels(store, namespace_id, first << STEP_BITS, end << STEP_BITS)
+        tasks = _step_tasks(store, namespace_id, sorted({row.episode_id for row in rows if row.n_steps > 1}))
         found.update(dict.fromkeys(range(first, end), ()))
         for row in rows:
             prior = priors[row.prior_id]
@@ -154,7 +164,8 @@ def _of_episodes(store: Store, namespace_id: int, ordinals: Sequence[int]) -> di
             if executed is None:  # an action that memory alone proposed
                 continue
             known = (row.reward + row.feedback, row.propensity) if right is None else (None, None)
-            found[row.visit >> STEP_BITS] += (RatedOption(row.task, row.model, prior.logprobs, executed, *known),)
+            task = tasks.get((row.episode_id, row.visit & MAX_STEPS - 1), row.task)
+            found[row.visit >> STEP_BITS] += (RatedOption(task, row.model, prior.logprobs, executed, *known),)
     return found
 
 
@@ -209,6 +220,23 @@ def _labels(store: Store, namespace_id: int, first: int, end: int) -> dict[int, 
         if id_ in names:
             named[visit].append((names[id_], weight))
     return {visit: on_step[0][0] if len(on_step) == 1 else _heaviest(on_step) for visit, on_step in named.items()}
+
+
+def _step_tasks(store: Store, namespace_id: int, episode_ids: Sequence[str]) -> dict[tuple[str, int], str]:
+    """Return the tasks of steps whose task is another than their episode's, as notes on their responses say."""
+    rows = store.execute_in(
+        "SELECT episode_id, step, body FROM note INDEXED BY note_by_episode "
+        "WHERE namespace_id = ? AND kind = ? AND revoked_at IS NULL AND body <> '{}' AND episode_id IN {values}",
+        (namespace_id, RESPONSE),
+        episode_ids,
+    )
+    tasks = {}
+    for row in decode(store.path, rows, _StepNote):
+        with decoding(store.path):
+            task = json.loads(row.body).get(STEP_TASK)
+        if isinstance(task, str) and row.step is not None:
+            tasks[row.episode_id, row.step] = task
+    return tasks
 
 
 def _heaviest(labels: Iterable[tuple[str, float]]) -> str:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import contextlib
 import uuid
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from typing import Any
 
@@ -17,11 +17,12 @@ from seasoned.memory import Memory
 from seasoned.service.bearer_tokens import Token
 from seasoned.service.decisions.feedback_caps import check_reward_cap, named_feedback
 from seasoned.service.decisions.request_questions import INFERENCE_PREFIX, episode_id
+from seasoned.service.decisions.session_episodes import SessionEpisodes
 from seasoned.service.feedback_json import feedback_from_json, read_record, record_to_json
 from seasoned.service.json_documents import check_json_fields
 from seasoned.service.permissions import authored, check_own
 from seasoned.service.schemas import METRIC_FIELDS, feedback_schema
-from seasoned.types import Episode, Feedback, Label, OwnAnswer, Thumbs, feedback_record
+from seasoned.types import Feedback, Label, OwnAnswer, Step, Thumbs, feedback_record
 
 __all__ = ["add_any_feedback", "revoke_any_feedback"]
 
@@ -64,6 +65,7 @@ def add_any_feedback(
     if isinstance(target.get("episode_id"), str):
         target["episode_id"] = _running_id(memory, target["episode_id"], holder)
     if isinstance(feedback, Label) and isinstance(target.get("episode_id"), str):
+        _ended(memory, target["episode_id"], None, holder, feedback)
         feedback = _label(memory, target["episode_id"], feedback, target.get("step"))
     return _as_json(memory, memory.feedback(feedback=feedback, **target), target.get("episode_id"), feedback)
 
@@ -113,9 +115,10 @@ def _add_outcome(memory: Memory, body: Mapping[str, Any], holder: Token) -> dict
             "feedback on a decision has one of reward, right, up, kind and revoke",
             'Send {"inference_id": ..., "right": "refunds"}, for example.',
         )
-    target = _decision(memory, body["inference_id"], body.get("question"), holder)
+    place = body["inference_id"], body.get("question"), holder
     if named == ["revoke"]:
         feedback_id = check_text("revoke", body["revoke"])
+        target = _decision(memory, *place)
         revoke_any_feedback(memory, feedback_id, holder, of=memory.response_step(target) or (target, None))
         return {"revoked": feedback_id}
     about = authored(holder, {name: body[name] for name in _TARGET if name in body})
@@ -126,10 +129,12 @@ def _add_outcome(memory: Memory, body: Mapping[str, Any], holder: Token) -> dict
             raise InputError("a comment on a reward", "typed feedback has a comment", "Send a thumb or a label.")
         reward = check_reward("reward", body["reward"])
         check_reward_cap(memory, holder, reward, about.get("weight", 1.0))
+        target = _ended(memory, *place, reward)
         return {"id": _stored(memory, target, reward, about), "episode_id": target, "reward": body["reward"]}
     plain = {name: value for name, value in body.items() if name not in ("inference_id", "question", *_TARGET)}
     plain.setdefault("kind", "label" if "right" in body else "thumbs")
     feedback, _ = feedback_from_json(plain)
+    target = _ended(memory, *place, feedback)
     if isinstance(feedback, Label):
         feedback = _label(memory, target, feedback)
     return _as_json(memory, _stored(memory, target, feedback, about), target, feedback)
@@ -150,25 +155,19 @@ def _add_metric(memory: Memory, body: Mapping[str, Any], holder: Token, declared
     tags = body.get("tags")
     if tags is not None and not (isinstance(tags, dict) and all(isinstance(one, str) for one in tags.values())):
         raise InputError(f"tags = {excerpt(tags)}", "tags map texts to texts", "Send an object of texts.")
-    target = _decision(memory, body[targets[0]], body.get("question"), holder)
     about = authored(holder, {"id": body["id"]} if "id" in body else {})
     about["source"] = name  # with the author it tells which earlier feedback this one replaces: that of its metric
-    feedback: Feedback | float | None = None
-    if name in ("comment", "demonstration"):
-        check_text("value", value)
-        if name == "demonstration":
-            feedback = _demonstration(memory, target, value)
-    elif isinstance(value, bool):
-        feedback = Thumbs(value)
-    elif isinstance(value, int | float):
-        feedback = check_reward("value", value)
-        check_reward_cap(memory, holder, feedback)
-    else:
-        raise InputError(f"value = {excerpt(value)}", "a metric is true, false or a number", "Send one.")
+    feedback = _metric_value(memory, name, value, holder)
+    place = body[targets[0]], body.get("question"), holder
     if check_flag("dryrun", False if body.get("dryrun") is None else body["dryrun"]):
-        if memory.response_step(target) is None:
-            memory.get(target)
+        if not _is_running(memory, *place, feedback):
+            target = _decision(memory, *place)
+            if memory.response_step(target) is None:
+                memory.get(target)
         return {"feedback_id": uuid.uuid4().hex}
+    target = _ended(memory, *place, feedback)
+    if name == "demonstration":
+        feedback = _demonstration(memory, target, value)
     if feedback is None:
         return {"feedback_id": memory.note(target, "comment", {"text": value}, **about)}
     try:
@@ -180,6 +179,20 @@ def _add_metric(memory: Memory, body: Mapping[str, Any], holder: Token, declared
         note: dict[str, Any] = {"feedback_id": id_, "tags": tags}
         memory.note(target, "tags", note, source=about["source"], author=about.get("author"), id=f"{id_}/tags")
     return {"feedback_id": id_}
+
+
+def _metric_value(memory: Memory, name: str, value: object, holder: Token) -> Feedback | float | None:
+    """Return a metric's value as feedback; None for a comment."""
+    if name in ("comment", "demonstration"):
+        text = check_text("value", value)
+        return None if name == "comment" else OwnAnswer(text)
+    if isinstance(value, bool):
+        return Thumbs(value)
+    if not isinstance(value, int | float):
+        raise InputError(f"value = {excerpt(value)}", "a metric is true, false or a number", "Send one.")
+    reward = check_reward("value", value)
+    check_reward_cap(memory, holder, reward)
+    return reward
 
 
 def _add_score(
@@ -216,11 +229,15 @@ def _check_alone(memory: Memory, target: str, feedback: Feedback | float) -> Non
     outcome of one decision would count for the decisions before it, and make the unrated ones failures.
     """
     place = memory.response_step(target) if target.startswith(INFERENCE_PREFIX) else None
-    about_one = place is not None or isinstance(feedback, Label)
+    about_one = place is not None or isinstance(feedback, Label | OwnAnswer)
     try:
         n_steps = len(memory.get(target if place is None else place[0]).steps) if about_one else 1
     except NotFoundError:  # spooled, or unknown: `Memory.feedback` says so
         return
+    _check_one_of(n_steps)
+
+
+def _check_one_of(n_steps: int) -> None:
     if n_steps > 1:
         raise InputError(
             f"an outcome of one of the {n_steps} decisions of a session",
@@ -250,18 +267,58 @@ def _running_id(memory: Memory, id_: str, holder: Token) -> str:
     return next((one for one in running if one is not None), id_)
 
 
+def _is_running(
+    memory: Memory, inference_id: object, question: object, holder: Token, feedback: Feedback | float | None
+) -> bool:
+    """Return whether feedback is on a running episode of a session, or on a decision of one.
+
+    It ends the episode, so what would be refused then is refused here, and the session goes on.
+
+    Raises:
+        InputError: it is the outcome of one of several decisions, or of an option that the decision did not have.
+        NotFoundError: the inference has no such question.
+    """
+    id_, name = _names(memory, inference_id, question, holder)
+    sessions = [one for one in memory.session.recorders if isinstance(one, SessionEpisodes)]
+    for named in dict.fromkeys((episode_id(id_, name), id_)):
+        for judged in filter(None, (one.judged(named) for one in sessions)):
+            of_steps = judged.steps if judged.at is None else judged.steps[judged.at : judged.at + 1]
+            if named == id_ and name is not None and not _asks(judged.task, of_steps, name):
+                raise _unasked(question, id_)
+            about_one = judged.at is not None or isinstance(feedback, Label | OwnAnswer)
+            _check_one_of(len(judged.steps) if about_one and feedback is not None else 1)
+            if isinstance(feedback, Label) and of_steps[0].prior is not None:
+                stored_action(memory.redacted(feedback.right), of_steps[0].prior, judged.task)
+            return True
+    return False
+
+
+def _ended(
+    memory: Memory, inference_id: object, question: object, holder: Token, feedback: Feedback | float | None
+) -> str:
+    """Return the id of the episode of a decision that feedback is on; a running one ends, unless that is refused."""
+    _is_running(memory, inference_id, question, holder, feedback)
+    id_, name = _names(memory, inference_id, question, holder)
+    for recorder in memory.session.recorders:
+        for one in {id_, episode_id(id_, name)}:
+            recorder.settle(one)
+    return _decision(memory, id_, question, holder)
+
+
+def _names(memory: Memory, inference_id: object, question: object, holder: Token) -> tuple[str, str | None]:
+    """Return the id that feedback names, of the running episode if it is that of a session, and the question's name."""
+    id_ = _running_id(memory, check_text("inference_id", inference_id), holder)
+    return id_, None if question is None else memory.redacted(check_text("question", question))
+
+
 def _decision(memory: Memory, inference_id: object, question: object, holder: Token) -> str:
-    """Return the id of the episode of a decision.
+    """Return the id of the stored episode of a decision.
 
     Raises:
         NotFoundError: the inference has no such question.
     """
-    id_ = _running_id(memory, check_text("inference_id", inference_id), holder)
-    name = None if question is None else memory.redacted(check_text("question", question))
+    id_, name = _names(memory, inference_id, question, holder)
     of_session = episode_id(id_, name)
-    for recorder in memory.session.recorders:  # feedback ends the running episode of a session
-        for one in {id_, of_session}:
-            recorder.settle(one)
     if name is None:
         return id_
     if memory.response_step(of_session) is not None:
@@ -278,19 +335,23 @@ def _decision(memory: Memory, inference_id: object, question: object, holder: To
     if place is not None:
         in_session = memory.get(place[0])
         alone = replace(in_session, steps=in_session.steps[place[1] :][:1])
-    if alone is not None and _asks(alone, memory.redacted(name)):
+    if alone is not None and _asks(alone.task, alone.steps, name):
         return id_
-    raise NotFoundError(
+    raise _unasked(question, id_)
+
+
+def _unasked(question: object, id_: str) -> NotFoundError:
+    return NotFoundError(
         f"question {excerpt(question)} of {excerpt(id_)}",
         "no decision on such a question is stored under this id",
         "Name the question as the request did; one without a name is named by its index.",
     )
 
 
-def _asks(episode: Episode, name: str) -> bool:
+def _asks(task: str, steps: Sequence[Step], name: str) -> bool:
     """Return whether the only question of an inference has this name."""
     prefix = question_prefix(name)
-    return episode.task.startswith("question ") or any(step.action.startswith(prefix) for step in episode.steps)
+    return task.startswith("question ") or any(step.action.startswith(prefix) for step in steps)
 
 
 def _label(memory: Memory, target: str, label: Label, step: int | None = None) -> Label:

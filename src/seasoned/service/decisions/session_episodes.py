@@ -6,8 +6,9 @@ import sys
 import threading
 import time
 from collections import OrderedDict
+from collections.abc import Sequence
 from dataclasses import dataclass, field, replace
-from typing import Any
+from typing import Any, NamedTuple
 
 from seasoned.decisions.decider import DecidedStep, Decider
 from seasoned.decisions.named_options import NamedOptions
@@ -15,10 +16,10 @@ from seasoned.errors import EpisodeConflictError, StoreBusyError, StoreError
 from seasoned.memory import EpisodeRecorder, Memory
 from seasoned.protocols.recorded_episode import RecordedEpisode
 from seasoned.service.gateway.free_episode_id import free_episode_id
-from seasoned.types import Decision, Ending, Prior
-from seasoned.types.notes import RESPONSE, response_note_id
+from seasoned.types import Decision, Ending, Prior, Step
+from seasoned.types.notes import RESPONSE, STEP_TASK, response_note_id
 
-__all__ = ["SessionEpisode", "SessionEpisodes", "end_decisions"]
+__all__ = ["JudgedSteps", "SessionEpisode", "SessionEpisodes", "end_decisions"]
 
 _IDLE_S = 1800.0
 _MOST_OPEN = 10_000
@@ -35,7 +36,7 @@ class SessionEpisode:
         recorder: of its steps.
         recorded: the episode as the policy knows it, so that one assignment holds for all of its steps.
         subject: whom it is about.
-        responses: the ids under which its steps are judged.
+        responses: the ids under which its steps are judged, with their places.
         used_at: time of the latest decision.
         n_bytes: of its steps.
     """
@@ -43,7 +44,7 @@ class SessionEpisode:
     recorder: EpisodeRecorder
     recorded: RecordedEpisode
     subject: str | None = None
-    responses: set[str] = field(default_factory=set)
+    responses: dict[str, int] = field(default_factory=dict)
     used_at: float = 0.0
     n_bytes: int = 0
     is_over: bool = False
@@ -53,6 +54,14 @@ class SessionEpisode:
         """Return whether another step may be added, about this subject."""
         is_same = subject is None or subject == self.subject
         return is_same and not self.is_over and len(self.recorder) < _MOST_STEPS
+
+
+class JudgedSteps(NamedTuple):
+    """The steps of a running episode, the one that feedback is about (None: all of them), and the episode's task."""
+
+    steps: Sequence[Step]
+    at: int | None
+    task: str
 
 
 class SessionEpisodes:
@@ -127,8 +136,10 @@ class SessionEpisodes:
             if episode.is_over:
                 return step.shown
             step.record_in(episode.recorder)
-            episode.recorder.note(RESPONSE, {}, len(episode.recorder) - 1, id=response_note_id(response_id))
-            episode.responses.add(response_id)
+            at, task = len(episode.recorder) - 1, step.asked.task
+            own_task = {} if task == episode.recorded.task else {STEP_TASK: task}
+            episode.recorder.note(RESPONSE, own_task, at, id=response_note_id(response_id))
+            episode.responses[response_id] = at
             n_bytes = _step_bytes(step)
             episode.n_bytes += n_bytes
             with self._lock:
@@ -156,6 +167,14 @@ class SessionEpisodes:
         with self._lock:
             running = self._running.get((owner, id_))
             return None if running is None else running.recorder.id
+
+    def judged(self, id_: str) -> JudgedSteps | None:
+        """Return what feedback with this id would be on: a running episode, or a decision of one; None: neither."""
+        with self._lock:
+            for one in self._running.values():
+                if one.recorder.id == id_ or id_ in one.responses:
+                    return JudgedSteps(one.recorder.steps, one.responses.get(id_), one.recorded.task)
+        return None
 
     def settle(self, id_: str | None = None) -> None:
         """Store the running episode with this id, or that of this decision, since there is feedback on it."""
