@@ -91,7 +91,7 @@ def test_memory_of_states_without_features_alone_leaves_others_to_the_model():
 
 @pytest.mark.slow
 def test_state_of_ten_megabytes_and_a_million_words_is_learned_where_the_memory_takes_it():
-    text = " ".join(f"word{i:06d}" for i in range(1_000_000))  # 10.999.999 bytes
+    text = " ".join(f"word{i:05x}" for i in range(999_999))  # with " other" nearly as long as a state may be
     with Memory.open(":memory:", max_text_bytes=2**24) as memory:
         filled(memory, [(text, "pay", 1.0), (text, "back", 0.0), (f"{text} more", "back", 0.0)])
         decision = JitRL(memory).decide(f"{text} other", PRIOR, seed=0)
