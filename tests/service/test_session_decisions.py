@@ -1,6 +1,7 @@
 """Decisions below `/sessions/{id}`: steps of one episode, with one arm, judged together."""
 
 import gc
+import shutil
 import tracemalloc
 
 import pytest
@@ -160,6 +161,16 @@ def test_a_label_on_an_episode_of_several_decisions_is_refused(upstream):
         assert response.status_code == 400
 
 
+def test_the_lift_compares_outcomes_within_the_bounds_of_the_service(upstream):
+    settings = DecisionSettings(upstream=upstream.url, memory_timeout_s=20.0, bounds=(0.0, 3.0), temperature=True)
+    with serving(":memory:", decisions=settings) as client:
+        ask(client, "s")
+        ask(client, "s")
+        judge(client, metric_name="solved", value=2.0, episode_id="s")
+        [family] = client.get("/v1/lift").json()["families"]
+    assert (family["n_out_of_bounds"], family["n_treated"] + family["n_control"]) == (0, 1)
+
+
 def test_a_session_has_one_arm_and_its_costs_add_up(upstream):
     with in_front_of(upstream, holdout=True) as client:
         arms = {}
@@ -243,3 +254,65 @@ def test_another_subject_begins_another_episode_so_that_its_erasure_leaves_no_by
         memory.erase("bob")
         assert [episode.id for episode in memory.episodes()] == [alice]
     assert not any(b"quince" in file.read_bytes() for file in tmp_path.glob("desk.db*") if file.is_file())
+
+
+def test_running_episodes_of_a_killed_service_are_stored_by_the_next(upstream, tmp_path):
+    """Files stay where a killed process leaves them, and the system releases its lock."""
+    path, folder = tmp_path / "desk.db", tmp_path / "decisions"
+    settings = DecisionSettings(upstream=upstream.url, memory_timeout_s=20.0, sessions=folder)
+
+    def served(after):
+        with serving(path, decisions=settings) as client:
+            after(client)
+        with Memory.open(path) as memory:
+            memory.verify()
+            return {episode.id: episode for episode in memory.episodes() if episode.steps}, memory.notes()
+
+    upstream.body = systemone_answer(urgent={"type": "noul", "noul": 0.7})
+    killed = []
+
+    def decide_and_copy(client):
+        for session in ("run-7", "run-7", "run-8"):
+            killed.append(ask(client, session, urgent={"type": "noul", "instructions": "Is it urgent?"}))
+        shutil.copytree(folder, tmp_path / "as it was")
+
+    whole, notes = served(decide_and_copy)
+    assert not list(folder.rglob("*.call")), "what is stored is no longer spooled"
+    for file in tmp_path.glob("desk.db*"):
+        file.unlink()
+    shutil.rmtree(folder)
+    shutil.copytree(tmp_path / "as it was", folder)
+
+    def judge_and_go_on(client):
+        judge(client, episode_id="run-7", metric_name="solved", value=1.0)
+        judge(client, inference_id=killed[2]["x-seasoned-inference-id"] + "/desk", metric_name="comment", value="late")
+        assert ask(client, "run-7")["x-seasoned-episode-id"] == "run-7~2"
+
+    restored, notes_after = served(judge_and_go_on)
+    assert list(restored) == ["run-7", "run-8", "run-7~2"]
+    assert [(note.episode_id, note.step) for note in notes_after if note.kind == "comment"] == [("run-8", 0)]
+    for id_ in ("run-7", "run-8"):
+        assert restored[id_] == whole[id_]
+        of_both = [
+            [(n.id, n.kind, n.step, n.body) for n in found if n.episode_id == id_ and n.kind != "comment"]
+            for found in (notes, notes_after)
+        ]
+        assert of_both[0] == of_both[1]
+    assert {"assignment", "episode.cost", "response"} <= {note.kind for note in notes}
+
+
+def test_an_episode_that_was_stored_before_the_kill_is_stored_once(upstream, tmp_path):
+    folder = tmp_path / "decisions"
+    settings = DecisionSettings(upstream=upstream.url, memory_timeout_s=20.0, sessions=folder, holdout=False)
+    path = tmp_path / "desk.db"
+    with serving(path, decisions=settings) as client:
+        ask(client, "run-7")
+        shutil.copytree(folder, tmp_path / "as it was")
+        judge(client, episode_id="run-7", metric_name="solved", value=1.0)
+    shutil.rmtree(folder)
+    shutil.copytree(tmp_path / "as it was", folder)
+    with serving(path, decisions=settings):
+        pass
+    with Memory.open(path) as memory:
+        assert [episode.id for episode in memory.episodes()] == ["run-7"]
+    assert not list(folder.rglob("*.call"))

@@ -91,6 +91,15 @@ _MAX_TOKEN_FILE_BYTES = 1024 * 1024
     show_default=True,
     help="The `choice` of a decision: the most probable option, or a draw.",
 )
+@click.option(
+    "--bounds",
+    nargs=2,
+    type=float,
+    default=(0.0, 1.0),
+    show_default=True,
+    metavar="LOW HIGH",
+    help="The lowest and the highest outcome of a decision, or of all decisions of a session, that the lift compares.",
+)
 @click.option("--temperature", is_flag=True, help="Temper the probabilities before memory, as outcomes show.")
 @click.option(
     "--upstream-timeout",
@@ -141,6 +150,7 @@ def serve(
     model: str | None,
     holdout: bool,
     choose: OptionSelection,
+    bounds: tuple[float, float],
     temperature: bool,
     upstream_timeout: float,
     episode: EpisodeRule,
@@ -160,7 +170,7 @@ def serve(
 
     Behind --upstream the server's other addresses (chat completions, responses, messages) are forwarded as they are,
     and the calls are recorded as episodes. Calls whose episode is not stored yet are in the folder MEMORY.calls, so
-    that none is lost if the service is killed.
+    that none is lost if the service is killed; decisions of running sessions are in MEMORY.decisions.
 
     Ctrl-C stops the server after the running requests. The API is described at /openapi.json.
     """
@@ -171,7 +181,16 @@ def serve(
     token = None if token_file is None else _read_tokens(token_file)
     modes = _modes(mode)
     rules = None if rewards is None else load_rules(rewards)
-    settings = DecisionSettings(upstream, model, holdout, choose, upstream_timeout, temperature)
+    settings = DecisionSettings(
+        upstream,
+        model,
+        holdout,
+        choose,
+        upstream_timeout,
+        temperature,
+        bounds=bounds,
+        sessions=_folder(path, spool, "decisions"),
+    )
     _log_to_stderr(logging.WARNING if quiet else logging.INFO)
     listening = listen(host, port, secured=token is not None)
     try:
@@ -186,7 +205,7 @@ def serve(
             redact=redactor,
             decisions=settings,
             gateway=GatewaySettings(
-                episode, spool=None if read_only else _calls_folder(path, spool), modes=modes, holdout=holdout
+                episode, spool=None if read_only else _folder(path, spool, "calls"), modes=modes, holdout=holdout
             ),
             spool=False if spool is None else spool,
             rewards=rules,
@@ -220,11 +239,11 @@ def _modes(given: tuple[str, ...]) -> Mapping[str, FamilyMode]:
     return check_modes(modes)
 
 
-def _calls_folder(path: str, spool: Path | None) -> Path | None:
-    """Return the folder for calls whose episode is not stored; None for a memory without a place on this machine."""
+def _folder(path: str, spool: Path | None, name: str) -> Path | None:
+    """Return the folder for what belongs to running episodes; None for a memory without a place on this machine."""
     if spool is not None:
-        return spool / "calls"
-    return None if path == ":memory:" or "://" in path else Path(f"{path}.calls")
+        return spool / name
+    return None if path == ":memory:" or "://" in path else Path(f"{path}.{name}")
 
 
 def _read_tokens(path: Path) -> tuple[Token, ...]:

@@ -153,11 +153,13 @@ def make_app(
     async def lifespan(app: FastAPI) -> AsyncIterator[None]:
         del app
         try:
+            await asyncio.to_thread(service.restore, {name: pool.memory(name) for name in pool.names()})
             async with contextlib.nullcontext() if proxy is None else proxy.running():
                 yield
         finally:
             endpoints.close()
             pool.close()
+            service.close_spool()
 
     app: FastAPI = fastapi.FastAPI(
         title="seasoned",

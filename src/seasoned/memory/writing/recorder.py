@@ -7,7 +7,7 @@ import uuid
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
 from types import TracebackType
-from typing import Self
+from typing import Any, Self
 
 from seasoned.core import log_softmax
 from seasoned.errors import InputError, excerpt
@@ -163,6 +163,20 @@ class EpisodeRecorder:
     def steps(self) -> tuple[Step, ...]:
         """The recorded steps."""
         return tuple(self._steps)
+
+    def noted(self, first: int = 0) -> list[dict[str, Any]]:
+        """Return the notes from number `first` on, each as the arguments of `note` that add it to another recorder."""
+        return [
+            {
+                "kind": note.kind,
+                "body": dict(note.body),
+                "step": note.step,
+                "source": note.source,
+                "author": note.author,
+                "id": None if note.id == self._unnamed else note.id,
+            }
+            for note in self._notes[first:]
+        ]
 
     def __enter__(self) -> Self:
         if self._entered:

@@ -12,10 +12,11 @@ import time
 import uuid
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field, replace
+from pathlib import Path
 from typing import Any
 
 from seasoned.build import close_reader, make_reader
-from seasoned.checks import check_one_of
+from seasoned.checks import check_number, check_one_of
 from seasoned.decisions.decider import Decider, OptionSelection
 from seasoned.decisions.model_prior import OptionPriors
 from seasoned.decisions.named_options import NamedOptions
@@ -42,6 +43,7 @@ from seasoned.service.decisions.question_turns import QuestionTurns
 from seasoned.service.decisions.request_cost import request_cost
 from seasoned.service.decisions.request_questions import INFERENCE_PREFIX, episode_id, named_options, stated_choice
 from seasoned.service.decisions.session_episodes import SessionEpisodes
+from seasoned.service.decisions.session_spool import SessionSpool
 from seasoned.service.decisions.upstream import UPSTREAM_TIMEOUT_S, Upstream
 from seasoned.service.json_documents import parse_json_body
 from seasoned.service.permissions import check_scope
@@ -80,6 +82,9 @@ class DecisionSettings:
         memory_timeout_s: seconds that a decision waits for memory, above 1,000 options in proportion; after that the
             answer is the upstream's.
         questions_s: seconds in which the questions of a request are decided; the answers to others are the upstream's.
+        bounds: the lowest and the highest outcome of a decision, or of an episode of a session: of the lift and the
+            temperature.
+        sessions: the folder for the running episodes of sessions; None: a killed process loses them.
 
     Raises:
         ConfigError: both an upstream server and a model are named.
@@ -93,9 +98,13 @@ class DecisionSettings:
     temperature: bool = False
     memory_timeout_s: float = 0.25
     questions_s: float = 10.0
+    bounds: tuple[float, float] = (0.0, 1.0)
+    sessions: Path | None = None
 
     def __post_init__(self) -> None:
         check_one_of("choose", self.choose, ("argmax", "sample"))
+        low = check_number("lowest outcome", self.bounds[0])
+        check_number("highest outcome", self.bounds[1], above=low)
         if self.upstream is not None and self.model is not None:
             raise ConfigError(
                 f"upstream = {excerpt(self.upstream)} and model = {excerpt(self.model)}",
@@ -195,6 +204,7 @@ class DecisionService:
         self._key = os.environ.get(UPSTREAM_KEY)
         self._deciders: dict[str, Decider] = {}
         self._sessions: dict[str, SessionEpisodes] = {}
+        self._spool = None if settings.sessions is None else SessionSpool(settings.sessions)
         self._fallbacks: dict[str, MemoryFallback] = {}  # by namespace: a late call in one delays no other
         self._queues: dict[str, DecisionQueue] = {}
         self._lock = threading.Lock()
@@ -407,18 +417,21 @@ class DecisionService:
             if memory.namespace not in self._deciders:
                 policy: Policy = JitRL(_WithoutNeighbors(memory))
                 if self.settings.temperature:
-                    policy = TemperedPrior(policy, memory)
+                    policy = TemperedPrior(policy, memory, bounds=self.settings.bounds)
                 if memory.session.store.read_only:  # decides, and stores nothing
                     policy = FailOpen(policy, timeout_s=self.settings.memory_timeout_s)
                 elif self.settings.holdout:
-                    policy = Holdout(policy, memory, epoch=f"choose {self.settings.choose}")
+                    policy = Holdout(
+                        policy, memory, bounds=self.settings.bounds, epoch=f"choose {self.settings.choose}"
+                    )
                 self._deciders[memory.namespace] = Decider(memory, policy=policy, choose=self.settings.choose)
             return self._deciders[memory.namespace]
 
     def _sessions_of(self, memory: Memory) -> SessionEpisodes:
         with self._lock:
             if memory.namespace not in self._sessions:
-                self._sessions[memory.namespace] = SessionEpisodes(memory)
+                rewrites = memory.session.redaction.rewrites  # what must be redacted first is on no disk
+                self._sessions[memory.namespace] = SessionEpisodes(memory, spool=None if rewrites else self._spool)
             return self._sessions[memory.namespace]
 
     def _fallback(self, memory: Memory) -> MemoryFallback:
@@ -429,6 +442,17 @@ class DecisionService:
                     wait_s, what="a decision", grace_s=_GRACE_WAITS * wait_s
                 )
             return self._fallbacks[memory.namespace]
+
+    def restore(self, memories: Mapping[str, Memory]) -> None:
+        """Store the running episodes of sessions that killed processes have left."""
+        writable = {name: one for name, one in memories.items() if not one.session.store.read_only}
+        if self._spool is not None and writable:
+            self._spool.restore(writable)
+
+    def close_spool(self) -> None:
+        """Leave the running episodes that could not be stored to the next process; after the memories are closed."""
+        if self._spool is not None:
+            self._spool.close()
 
     def warm_up(self, memory: Memory) -> None:
         """Load what the first decision on a memory would wait for."""

@@ -169,7 +169,7 @@ def _add_metric(memory: Memory, body: Mapping[str, Any], holder: Token, declared
     if name == "demonstration":
         feedback = _demonstration(memory, target, value)
     if feedback is None:
-        return {"feedback_id": memory.note(target, "comment", {"text": value}, **about)}
+        return {"feedback_id": _noted(memory, target, "comment", {"text": value}, **about)}
     try:
         with named_feedback(memory, holder, target, feedback, name, declared):
             id_ = _stored(memory, target, feedback, about)
@@ -177,8 +177,14 @@ def _add_metric(memory: Memory, body: Mapping[str, Any], holder: Token, declared
         raise _unknown(target) from None
     if tags:
         note: dict[str, Any] = {"feedback_id": id_, "tags": tags}
-        memory.note(target, "tags", note, source=about["source"], author=about.get("author"), id=f"{id_}/tags")
+        _noted(memory, target, "tags", note, source=about["source"], author=about.get("author"), id=f"{id_}/tags")
     return {"feedback_id": id_}
+
+
+def _noted(memory: Memory, target: str, kind: str, body: Mapping[str, Any], **about: Any) -> str:
+    """Store a note on an episode, or on the step of a decision in a session; return its id."""
+    episode, step = memory.response_step(target) or (target, None)
+    return memory.note(episode, kind, body, step=step, **about)
 
 
 def _metric_value(memory: Memory, name: str, value: object, holder: Token) -> Feedback | float | None:

@@ -15,6 +15,7 @@ from seasoned.decisions.named_options import NamedOptions
 from seasoned.errors import EpisodeConflictError, StoreBusyError, StoreError
 from seasoned.memory import EpisodeRecorder, Memory
 from seasoned.protocols.recorded_episode import RecordedEpisode
+from seasoned.service.decisions.session_spool import SessionSpool, SpooledEpisode
 from seasoned.service.gateway.free_episode_id import free_episode_id
 from seasoned.types import Decision, Ending, Prior, Step
 from seasoned.types.notes import RESPONSE, STEP_TASK, response_note_id
@@ -39,6 +40,7 @@ class SessionEpisode:
         responses: the ids under which its steps are judged, with their places.
         used_at: time of the latest decision.
         n_bytes: of its steps.
+        spooled: its files; None: it has none.
     """
 
     recorder: EpisodeRecorder
@@ -47,6 +49,7 @@ class SessionEpisode:
     responses: dict[str, int] = field(default_factory=dict)
     used_at: float = 0.0
     n_bytes: int = 0
+    spooled: SpooledEpisode | None = None
     is_over: bool = False
     lock: threading.Lock = field(default_factory=threading.Lock)
 
@@ -69,17 +72,20 @@ class SessionEpisodes:
 
     A decision is a step. Feedback on the episode or on one of its decisions ends the episode, and stores it; so do half
     an hour without a decision, and the end of the service. Where the episodes are too many, or have too many bytes, the
-    one without a decision for the longest time ends. A process that is killed loses the running episodes. What follows
-    in a session begins another episode, whose id has a number.
+    one without a decision for the longest time ends. What follows in a session begins another episode, whose id has a
+    number.
 
     Args:
         memory: stores the episodes. This is one of its background recorders.
         idle_s: seconds after which an episode without another decision is over.
         max_bytes: of the steps of all running episodes; decisions at work while the limit is reached are above it.
+        spool: keeps the running episodes on disk; None: a process that is killed loses them.
     """
 
-    def __init__(self, memory: Memory, *, idle_s: float = _IDLE_S, max_bytes: int = _MAX_BYTES) -> None:
-        self._memory = memory
+    def __init__(
+        self, memory: Memory, *, idle_s: float = _IDLE_S, max_bytes: int = _MAX_BYTES, spool: SessionSpool | None = None
+    ) -> None:
+        self._memory, self._spool = memory, spool
         self._idle_s, self._max_bytes = idle_s, max_bytes
         self._n_bytes = 0
         # The one without a decision for the longest time first, after those that are over and wait for the store.
@@ -119,6 +125,8 @@ class SessionEpisodes:
                 id_ = self._free_id(session)
                 recorder = self._memory.episode(task, id=id_, subject=subject, awaits_feedback=True)
                 running = SessionEpisode(recorder, RecordedEpisode(id_, task, self._memory, recorder.note), subject)
+                if self._spool is not None:
+                    running.spooled = SpooledEpisode(self._memory.namespace, task, subject)
                 self._running[owner, session] = running
             running.used_at = time.time()
             self._running.move_to_end((owner, session))
@@ -140,6 +148,10 @@ class SessionEpisodes:
             own_task = {} if task == episode.recorded.task else {STEP_TASK: task}
             episode.recorder.note(RESPONSE, own_task, at, id=response_note_id(response_id))
             episode.responses[response_id] = at
+            if self._spool is not None and episode.spooled is not None:
+                decided, prior = step.decision, step.decision.prior
+                model = None if prior is None else prior.model
+                self._spool.write(episode.spooled, episode.recorder, response_id, policy=decided.policy, model=model)
             n_bytes = _step_bytes(step)
             episode.n_bytes += n_bytes
             with self._lock:
@@ -225,6 +237,8 @@ class SessionEpisodes:
                 except EpisodeConflictError:  # another process, or another address, took the id
                     episode.recorder.id = self._free_id(episode.recorder.id)
                     episode.recorder.commit()
+            if episode.spooled is not None:
+                episode.spooled.release()
         with self._lock:
             for key in [key for key, one in self._running.items() if one is episode]:
                 del self._running[key]
