@@ -11,6 +11,7 @@ from seasoned.integrations.conversation import content_id
 from seasoned.integrations.rewards.foreign_scores import ForeignScore
 from seasoned.integrations.rewards.reward_rules import RewardEvent
 from seasoned.memory import Memory
+from seasoned.memory.values.author_cap import AuthorCap
 from seasoned.types import Outcome, feedback_record
 
 __all__ = ["store_rewards", "store_score"]
@@ -49,7 +50,13 @@ def _arguments(episode_id: str, event: RewardEvent) -> dict[str, Any]:
 
 
 def store_score(
-    memory: Memory, score: ForeignScore, content: object, *, author: str | None = None, dry_run: bool = False
+    memory: Memory,
+    score: ForeignScore,
+    content: object,
+    *,
+    author: str | None = None,
+    cap: AuthorCap | None = None,
+    dry_run: bool = False,
 ) -> str:
     """Store the score of another system as feedback on the first of its targets that is recorded; return its id.
 
@@ -61,6 +68,7 @@ def store_score(
         score: what is stored.
         content: the score as JSON, from which the id follows.
         author: who sent it.
+        cap: on what the author's feedback on the step may count in all.
         dry_run: look for the target, and store nothing.
 
     Raises:
@@ -75,7 +83,7 @@ def store_score(
                     memory.get(target)
                 return id_
             return memory.feedback(
-                target, score.feedback, source=score.source, author=author, weight=score.weight, id=id_
+                target, score.feedback, source=score.source, author=author, weight=score.weight, id=id_, cap=cap
             )
     raise NotFoundError(
         f"a score on {', '.join(map(excerpt, score.targets))}",

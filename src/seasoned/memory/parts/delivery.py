@@ -9,7 +9,7 @@ from collections.abc import Callable, Sequence
 from seasoned.errors import InputError, excerpt
 from seasoned.memory.parts import spool_entries
 from seasoned.memory.parts.feedback_log import FeedbackLog
-from seasoned.memory.parts.spool_entries import RewardRequest, episode_entry
+from seasoned.memory.parts.spool_entries import episode_entry
 from seasoned.memory.session import Session
 from seasoned.memory.values.redacted import RedactedEpisode, RedactedNote
 from seasoned.memory.values.spool_entry import SpoolEntry
@@ -86,7 +86,7 @@ class Delivery:
         """Store an entry about an episode, inside a transaction."""
         kind, log = entry["kind"], self._feedback_log
         if kind == spool_entries.REWARD:
-            log.write_reward(RewardRequest(**{name: value for name, value in entry.items() if name != "kind"}))
+            log.write_reward(spool_entries.read_reward_request(entry))
         elif kind == spool_entries.FEEDBACK:
             request = spool_entries.read_feedback_request(entry)
             log.write_feedback(request, functools.cache(request.feedback.rewards))

@@ -10,12 +10,18 @@ from collections.abc import Callable, Collection, Iterable, Mapping
 from dataclasses import replace
 from typing import Any, cast
 
-import numpy as np
-
 from seasoned.checks import check_number, check_reward, check_text, check_texts, check_whole, suggest
 from seasoned.errors import EpisodeConflictError, InputError, StoreError, excerpt
-from seasoned.memory.parts.spool_entries import RewardRequest, feedback_entry, note_entry, reward_entry
+from seasoned.memory.parts.spool_entries import (
+    RewardRequest,
+    check_speaker,
+    checked_reward,
+    feedback_entry,
+    note_entry,
+    reward_entry,
+)
 from seasoned.memory.session import Session
+from seasoned.memory.values.author_cap import AuthorCap
 from seasoned.memory.values.events import Event
 from seasoned.memory.values.redacted import RedactedNote
 from seasoned.memory.values.text_limits import check_size
@@ -62,6 +68,7 @@ class FeedbackLog:
         state: str | None = None,
         subject: str | None = None,
         id: str | None = None,  # noqa: A002
+        cap: AuthorCap | None = None,
     ) -> str:
         """Store a reward or typed feedback on a step, with the rewards that follow from it, in one transaction.
 
@@ -88,6 +95,7 @@ class FeedbackLog:
             reward: a reward, by name, instead of `feedback`.
             task, state, subject: of a choice or an own answer on no stored episode.
             id: the caller's key; the same id and content again is a no-op. None: the memory makes one.
+            cap: on what the author's feedback on the step may count in all; None: there is none.
 
         Returns:
             The feedback's id: `revoke(id)` takes all of it back, `feedback_records(id=id)` reads typed feedback.
@@ -123,11 +131,12 @@ class FeedbackLog:
                     "a reward is on a step of a stored episode, and has no task, state or subject",
                     "Name the episode alone.",
                 )
-            rewarded = self._reward_request(value, episode_id, step, source, author, weight, id)
+            rewarded = checked_reward(value, episode_id, step, source, author, weight, id, cap)
             return self._session.write_or_spool(
                 lambda: reward_entry(rewarded), lambda: self.store_reward(rewarded), rewarded.id
             )
         request = self._request(cast(Feedback, value), episode_id, step, source, author, weight, id)
+        request = request if cap is None else replace(request, cap=cap)
         if episode_id is None:
             request = replace(request, context=self._context(request, step, task, state, subject))
         elif (task, state, subject) != (None, None, None):
@@ -152,7 +161,7 @@ class FeedbackLog:
         if self._session.outbox is not None and request.episode_id is not None:
             episode_id, step = self._target_of(request.episode_id, request.step)
             request = replace(request, episode_id=episode_id, step=step)
-        return self._typed_feedback_writer().add(request, rewards_of).id
+        return self._typed_feedback_writer(request.cap).add(request, rewards_of).id
 
     def _target(self, id_: str, step: int | None) -> tuple[str, int | None]:
         """Return the episode and step that an id names; with a spool as they are, until the feedback is written."""
@@ -245,48 +254,12 @@ class FeedbackLog:
                 request = self._request(one["feedback"], *target, *about)
                 writes.append(functools.partial(self.write_feedback, request, request.feedback.rewards))
             else:
-                writes.append(functools.partial(self._written, self._reward_request(one["feedback"], *target, *about)))
+                writes.append(functools.partial(self._written, checked_reward(one["feedback"], *target, *about)))
         return self._session.write(lambda: [write() for write in writes])
 
     def _written(self, request: RewardRequest) -> str:
         self.write_reward(request)
         return request.id
-
-    def _reward_request(
-        self,
-        reward: object,
-        episode_id: str,
-        step: int | None,
-        source: str,
-        author: str | None,
-        weight: float,
-        id_: str | None,
-    ) -> RewardRequest:
-        if not isinstance(reward, bool | int | float | np.bool_ | np.integer | np.floating):
-            raise InputError(
-                f"feedback = {excerpt(reward)}",
-                f"feedback is a number, or one of {', '.join(FEEDBACK_KINDS)}",
-                "Pass -1.0 or Thumbs(up=False), for example.",
-            )
-        check_text("episode id", episode_id)
-        _check_speaker(source, author)
-        number, weight = check_reward("reward", reward), check_number("weight", weight)
-        check_reward("reward * weight", number * weight)
-        if step is not None and (isinstance(step, bool) or not isinstance(step, int | np.integer)):
-            raise InputError(f"step = {excerpt(step)}", "a step is named by its index", "Count from 0.")
-        if id_ is not None:
-            check_text("feedback id", id_)
-        return RewardRequest(
-            uuid.uuid4().hex if id_ is None else id_,
-            episode_id,
-            None if step is None else int(step),
-            number,
-            weight,
-            source,
-            author,
-            time.time(),
-            id_ is not None,
-        )
 
     def store_reward(self, request: RewardRequest) -> str:
         """Store a reward, and return its id; again is a no-op."""
@@ -297,7 +270,7 @@ class FeedbackLog:
         if self._session.outbox is not None:
             episode_id, step = self._target_of(request.episode_id, request.step)
             request = replace(request, episode_id=episode_id, step=step)
-        writer = FeedbackWriter(self._store, self._ns)
+        writer = FeedbackWriter(self._store, self._ns, cap=request.cap)
         target = writer.last_step(request.episode_id) if request.step is None else request.step
         event = Event(
             request.id,
@@ -531,8 +504,8 @@ class FeedbackLog:
         every = [one.steps for _, _, _, one in self._session.reader.episodes(id_=episode_id)]
         return [steps[at].action for steps in every if at < len(steps) and steps]
 
-    def _typed_feedback_writer(self) -> TypedFeedbackWriter:
-        return TypedFeedbackWriter(self._store, self._ns, self._session.writer)
+    def _typed_feedback_writer(self, cap: AuthorCap | None = None) -> TypedFeedbackWriter:
+        return TypedFeedbackWriter(self._store, self._ns, self._session.writer, cap=cap)
 
     def _request(
         self,
@@ -548,7 +521,7 @@ class FeedbackLog:
             check_text("episode id", episode_id)
         if step is not None:
             step = check_step(step)
-        _check_speaker(source, author)
+        check_speaker(source, author)
         weight = check_reward("weight", weight)
         if id_ is not None:
             check_text("feedback id", id_)
@@ -591,9 +564,3 @@ def _check_page(after: object, limit: object) -> None:
         check_text("after[1]", after[1])
     if limit is not None:
         check_whole("limit", limit, 1)
-
-
-def _check_speaker(source: object, author: object) -> None:
-    check_text("source", source)
-    if author is not None:
-        check_text("author", author)

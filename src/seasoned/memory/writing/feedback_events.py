@@ -10,6 +10,7 @@ from seasoned.errors import EpisodeConflictError, NotFoundError, StoreBusyError,
 from seasoned.memory.reading.follower import advance_epoch
 from seasoned.memory.stores.base import Store
 from seasoned.memory.stores.sqlite_schema import MAX_STEPS, STEP_BITS
+from seasoned.memory.values.author_cap import AuthorCap
 from seasoned.memory.values.corruption import decode, decode_first
 from seasoned.memory.values.derived_ids import original_event_id
 from seasoned.memory.values.events import Event
@@ -69,6 +70,13 @@ class _EventTarget(NamedTuple):
         return original_event_id(self.id), self.visit, self.source, self.author
 
 
+class _AuthoredEvent(NamedTuple):
+    reward: float
+    weight: float
+    source: str
+    kind: str | None
+
+
 class _EventDigest(NamedTuple):
     id: str
     digest: bytes
@@ -87,13 +95,23 @@ class FeedbackWriter:
         limited: refuse new events that exceed a limit of the namespace; a copy of a whole store takes all.
         sums_limited: refuse sums of a step that do so. Copies of stored feedback do not: a release or a revocation may
             have left a larger sum where they come from, and no copy holds the history that would tell.
+        cap: on what the author of new events may count on a step; None: there is none.
     """
 
-    def __init__(self, store: Store, namespace_id: int, *, limited: bool = True, sums_limited: bool = True) -> None:
+    def __init__(
+        self,
+        store: Store,
+        namespace_id: int,
+        *,
+        limited: bool = True,
+        sums_limited: bool = True,
+        cap: AuthorCap | None = None,
+    ) -> None:
         self._store = store
         self._ns = namespace_id
         self._limited = limited
         self._sums_limited = limited and sums_limited
+        self._cap = cap
         self._awaiting = UnjudgedEpisodes(store, namespace_id)
 
     def add(self, event: Event) -> bool:
@@ -119,19 +137,40 @@ class FeedbackWriter:
         check_sum = None
         if self._limited:
             limits = read_feedback_limits(self._store, self._ns)
-            for event, _ in new:
+            for event, visit in new:
                 if event.revoked_at is None:
                     limits.check_weight(event.source, event.weight)
+                    if self._cap is not None:
+                        self._check_cap(self._cap, event, visit, limits.max_step_feedback)
 
             def check_sum(visit: int, reward: float, before: float, after: float) -> None:
-                place = f"step {visit & (MAX_STEPS - 1)} of episode {excerpt(episodes[visit >> STEP_BITS])}"
-                limits.check_step(place, reward, before, after)
+                limits.check_step(_place(episodes[visit >> STEP_BITS], visit), reward, before, after)
 
         self._append(new)
         if any(event.source != SILENCE for event, _ in new):
             self._awaiting.see("feedback")
         self._awaiting.rederive(sorted(episodes), check_sum if self._sums_limited else None, judged=True)
         return len(new)
+
+    def _check_cap(self, cap: AuthorCap, event: Event, visit: int, max_step_feedback: float | None) -> None:
+        """Refuse an event with which its author counts too much on a step.
+
+        Raises:
+            AuthorCapError: it is one.
+        """
+        if event.author is None or not event.reward or event.source in cap.excepted:
+            return
+        found = self._store.execute(
+            "SELECT reward, weight, source, kind FROM feedback INDEXED BY feedback_by_visit "
+            "WHERE namespace_id = ? AND visit = ? AND author = ? AND revoked_at IS NULL",
+            (self._ns, visit, event.author),
+        ).fetchall()
+        others = [
+            row.reward * row.weight
+            for row in decode(self._store.path, found, _AuthoredEvent)
+            if row.source not in cap.excepted and (row.source, row.kind) != (event.source, event.kind)  # it is replaced
+        ]
+        cap.check(_place(event.episode_id, visit), others, event.reward * event.weight, max_step_feedback)
 
     def _append(self, new: Sequence[_PlacedEvent]) -> None:
         """Insert new events."""
@@ -316,3 +355,7 @@ def _who(author: str | None, kind: str | None) -> tuple[str, list[str]]:
     given = {"author": author, "kind": kind}
     same = " AND ".join(f"{name} IS NULL" if value is None else f"{name} = ?" for name, value in given.items())
     return same, [value for value in given.values() if value is not None]
+
+
+def _place(episode_id: str, visit: int) -> str:
+    return f"step {visit & (MAX_STEPS - 1)} of episode {excerpt(episode_id)}"

@@ -16,6 +16,7 @@ from seasoned.checks import check_number
 from seasoned.errors import EpisodeConflictError, InputError, StoreBusyError, excerpt
 from seasoned.memory.stores.base import Store
 from seasoned.memory.stores.sqlite_schema import MAX_STEPS, STEP_BITS
+from seasoned.memory.values.author_cap import AuthorCap
 from seasoned.memory.values.corruption import damaged, decode, decode_first, decode_ints, decode_texts, decoding
 from seasoned.memory.values.derived_ids import answer_id, event_id, event_number
 from seasoned.memory.values.events import Event
@@ -67,6 +68,7 @@ class FeedbackRequest:
     weight: float
     at: float
     context: AnswerContext | None = None
+    cap: AuthorCap | None = None
 
     def __post_init__(self) -> None:
         if not self.weight > 0.0:
@@ -177,12 +179,12 @@ def read_feedback(store: Store, namespace_id: int, notes: Sequence[Note]) -> lis
 class TypedFeedbackWriter:
     """Stores and revokes the typed feedback of one namespace."""
 
-    def __init__(self, store: Store, namespace_id: int, writer: Writer) -> None:
+    def __init__(self, store: Store, namespace_id: int, writer: Writer, *, cap: AuthorCap | None = None) -> None:
         self._store = store
         self._ns = namespace_id
         self._writer = writer
         self._notes = NoteWriter(store, namespace_id)
-        self._feedback = FeedbackWriter(store, namespace_id)
+        self._feedback = FeedbackWriter(store, namespace_id, cap=cap)
 
     def context(self, episode_id: str, step: int | None) -> tuple[AnswerContext, int]:
         """Return the context of a stored step, and the index of the step: the last, if `step` is None.

@@ -6,20 +6,17 @@ Both are 1, or the limit `max_step_feedback` of the memory (`seasoned memory lim
 from __future__ import annotations
 
 import contextlib
-import threading
 from collections.abc import Collection, Iterator
 
-from seasoned.errors import StoreError, excerpt
+from seasoned.errors import excerpt
 from seasoned.memory import Memory
+from seasoned.memory.values.author_cap import AuthorCap, AuthorCapError
 from seasoned.service.bearer_tokens import ANYONE, Token
 from seasoned.service.permissions import ForbiddenError
-from seasoned.types import Feedback
 
 __all__ = ["check_reward_cap", "named_feedback"]
 
 _CAP = 1.0
-_ROUNDING = 1e-9
-_ONE_AT_A_TIME = threading.Lock()
 _NEXT_STEP = "Send less, or ask the operator: seasoned memory limits --max-step-feedback, or a token with admin."
 
 
@@ -37,56 +34,33 @@ def check_reward_cap(memory: Memory, holder: Token, reward: float, weight: float
 
 
 @contextlib.contextmanager
-def named_feedback(
-    memory: Memory,
-    holder: Token,
-    target: str,
-    feedback: Feedback | float,
-    source: str,
-    declared: Collection[str],
-    *,
-    weight: float = 1.0,
-) -> Iterator[None]:
-    """Store feedback in this block whose source is a name that the client gave, such as that of a metric.
+def named_feedback(holder: Token, source: str, declared: Collection[str]) -> Iterator[AuthorCap | None]:
+    """Return a context for storing feedback whose source is a name that the client gave, such as that of a metric.
 
     The absolute rewards of one author on one step under such names add up to at most the cap, so that many names are no
-    many votes. Names that the operator declared do not count. While the store is down the sum is not known, and what a
-    spool takes then is not capped.
+    many votes. Names that the operator declared do not count.
+
+    Args:
+        holder: of the token.
+        source: the name.
+        declared: names of the operator.
+
+    Returns:
+        The cap to store the feedback with; None: there is none.
 
     Raises:
         ForbiddenError: the sum would be larger.
-        NotFoundError: the target is not stored.
     """
-    reward = _reward(feedback)
-    if holder.author is None or holder.may("admin") or source in declared or not reward:
-        yield
+    if holder.author is None or holder.may("admin") or source in declared:
+        yield None
         return
-    with _ONE_AT_A_TIME:
-        with contextlib.suppress(StoreError):
-            episode_id, step = memory.response_step(target) or (target, len(memory.get(target).steps) - 1)
-            kind = feedback.kind if isinstance(feedback, Feedback) else None
-            others = [
-                event.reward * event.weight
-                for event in memory.events(episode_id)
-                if (event.step, event.author, event.revoked_at) == (step, holder.author, None)
-                and event.source not in (holder.source, *declared)
-                and (event.source, event.kind) != (source, kind)  # that one is replaced
-            ]
-            total = sum(map(abs, others)) + abs(reward * weight)
-            if total > _CAP and total > (cap := _cap(memory)) + _ROUNDING:
-                raise ForbiddenError(
-                    f"{total:g} with {excerpt(source)}",
-                    f"the absolute metrics and scores of one author on one step add up to at most {cap:g}",
-                    f"{_NEXT_STEP} Or have the name declared: [[score]] in the file of --rewards.",
-                )
-        yield  # under the lock, so that no other sum is taken until this one is stored
+    try:
+        yield AuthorCap(_CAP, (holder.source, *declared))
+    except AuthorCapError as error:
+        next_step = f"{_NEXT_STEP} Or have the name declared: [[score]] in the file of --rewards."
+        raise ForbiddenError(f"{error.seen}, with {excerpt(source)}", error.rule, next_step) from error
 
 
 def _cap(memory: Memory) -> float:
     limit = memory.feedback_limits().max_step_feedback
     return _CAP if limit is None else limit
-
-
-def _reward(feedback: Feedback | float) -> float:
-    """Return the reward of the executed action; 0 where other answers alone are rewarded."""
-    return feedback.rewards(None).executed or 0.0 if isinstance(feedback, Feedback) else feedback

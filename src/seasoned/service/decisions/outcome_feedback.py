@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import contextlib
 import uuid
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
@@ -171,8 +170,8 @@ def _add_metric(memory: Memory, body: Mapping[str, Any], holder: Token, declared
     if feedback is None:
         return {"feedback_id": _noted(memory, target, "comment", {"text": value}, **about)}
     try:
-        with named_feedback(memory, holder, target, feedback, name, declared):
-            id_ = _stored(memory, target, feedback, about)
+        with named_feedback(holder, name, declared) as cap:
+            id_ = _stored(memory, target, feedback, {**about, "cap": cap})
     except NotFoundError:
         raise _unknown(target) from None
     if tags:
@@ -208,15 +207,8 @@ def _add_score(
     score = read_score(body, scores)
     score = replace(score, targets=tuple(_running_id(memory, one, holder) for one in score.targets))
     author = authored(holder, {"weight": min(score.weight, 1.0)}).get("author")  # a larger one is the operator's scale
-    declared = declared_sources(scores)
-    for target in score.targets:
-        for recorder in memory.session.recorders:  # feedback ends a running episode
-            recorder.settle(target)
-        with contextlib.suppress(NotFoundError):
-            one = replace(score, targets=(target,))
-            with named_feedback(memory, holder, target, score.feedback, score.source, declared, weight=score.weight):
-                return {"feedback_id": store_score(memory, one, body, author=author)}
-    return {"feedback_id": store_score(memory, score, body, author=author)}
+    with named_feedback(holder, score.source, declared_sources(scores)) as cap:
+        return {"feedback_id": store_score(memory, score, body, author=author, cap=cap)}
 
 
 def _stored(memory: Memory, target: str, feedback: Feedback | float, about: Mapping[str, Any]) -> str:
