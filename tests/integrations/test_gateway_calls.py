@@ -26,7 +26,7 @@ from seasoned.integrations.clients.wires.chat_wire import ChatWire
 from seasoned.integrations.clients.wires.responses_wire import ResponsesWire
 from seasoned.integrations.clients.wires.wire_format import ModelAnswer
 from seasoned.service.bearer_tokens import Token
-from seasoned.service.gateway.call_spool import CallSpool, SpooledCall
+from seasoned.service.gateway.call_spool import CallSpool
 from seasoned.states.redactor_identity import named_redactor
 
 pytest.importorskip("uvicorn", reason="needs the extra serve")
@@ -314,13 +314,16 @@ class _DownMemory:
 
 
 def test_the_files_of_calls_have_a_limit_in_bytes(tmp_path):
-    spool, call = CallSpool(tmp_path, max_bytes=1000), SpooledCall({}, b"x" * 400, b"")
-    first, second, third = [spool.write(call) for _ in range(3)]
+    spool = CallSpool(tmp_path, max_bytes=1000)
+    first, second, third = [spool.begin({}, b"x" * 400) for _ in range(3)]
     assert first is not None and second is not None and third is None
     first.release()
     first.release()
-    assert spool.write(call) is not None and spool.write(call) is None
+    fourth = spool.begin({}, b"x" * 400)
+    assert fourth is not None and spool.begin({}, b"x" * 400) is None
     assert len([*tmp_path.rglob("*.call")]) == 2
+    assert fourth.add(b"y" * 50) and not fourth.add(b"y" * 500)  # what is not whole is no call
+    assert [path.stat().st_size for path in tmp_path.rglob("*.call")] == [len(b'{"body_bytes": 400}\n') + 400]
 
 
 def test_calls_stay_in_the_spool_while_the_store_fails_and_what_is_no_step_does_not(tmp_path):
@@ -328,7 +331,7 @@ def test_calls_stay_in_the_spool_while_the_store_fails_and_what_is_no_step_does_
     backlog = Backlog(_DownMemory(), pytest.fail, max_chars=1)
 
     def over(text, said):
-        kept = spool.write(SpooledCall({}, b"{}", b"{}"))
+        kept = spool.begin({}, b"{}")
         body = {"messages": [{"role": "user", "content": said}]}
         answer = ModelAnswer(({"role": "assistant", "content": text},) if text else ())
         return conversations.add(RecordedCall(ChatWire(), body, answer, CallContext(kept=kept)))

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import contextlib
 import http.client
 import json
 import socket
@@ -16,29 +15,13 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from raw_upstream import GUARD_S, RawAnswer, exchange, raw_upstream
 from recorded_streams import CHAT, STREAMS
+from served_gateway import gateway
 
 from seasoned.service import DecisionSettings, make_app
 from seasoned.service.bearer_tokens import Token
 from seasoned.service.server import listen, make_server
 
 ASKED = b'{"model": "m",  "messages": [{"role": "user", "content": "hi \\u00e9"}], "of_tomorrow": [1e400]}'
-
-
-@contextlib.contextmanager
-def gateway(upstream_url, **options):
-    """Serve a gateway on a memory in RAM, and return its port."""
-    app = make_app(":memory:", create=True, decisions=DecisionSettings(upstream=upstream_url), **options)
-    ready, listening = threading.Event(), listen("127.0.0.1", 0, secured=False)
-    server = make_server(app, ready=ready.set)
-    thread = threading.Thread(target=server.run, kwargs={"sockets": [listening]})
-    thread.start()
-    try:
-        assert ready.wait(GUARD_S)
-        yield listening.getsockname()[1]
-    finally:
-        server.should_exit = True
-        thread.join(GUARD_S)
-        listening.close()
 
 
 @pytest.fixture(scope="module")

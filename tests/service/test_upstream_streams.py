@@ -1,16 +1,19 @@
-"""The client of the gateway's upstream server: connections that are used again, and answers that are given up."""
+"""The client of the gateway's upstream server: connections that are used again, answers that are given up or early."""
 
 from __future__ import annotations
 
 import asyncio
 import contextlib
+import socket
+import struct
+import threading
 
 import pytest
 from raw_upstream import RawAnswer, raw_upstream
 
 pytest.importorskip("h11", reason="needs the extra serve")
 
-from seasoned.errors import ModelTimeoutError
+from seasoned.errors import ModelTimeoutError, ModelUnavailableError
 from seasoned.service.gateway.upstream_streams import UpstreamStreams
 
 SILENCE_S = 0.4
@@ -38,6 +41,66 @@ def test_only_silence_of_the_server_ends_an_answer_and_connections_are_used_agai
         with pytest.raises(ModelTimeoutError, match="silent"):
             await received(streams)
         streams.close()
+
+    with raw_upstream() as upstream:
+        asyncio.run(play())
+
+
+@pytest.mark.parametrize("with_reset", [False, True])
+def test_refusal_of_an_upload_that_is_not_read_is_delivered(with_reset):
+    """The server closes with most of the upload unread, which resets the connection."""
+    refusal = b"HTTP/1.1 413 Content Too Large\r\ncontent-length: 9\r\nconnection: close\r\n\r\ntoo large"
+
+    def refuse():
+        for _ in range(2):
+            connection, _ = listening.accept()
+            with connection:
+                connection.recv(1000)
+                connection.sendall(refusal)
+                if with_reset:
+                    connection.setsockopt(socket.SOL_SOCKET, socket.SO_LINGER, struct.pack("ii", 1, 0))
+
+    async def play():
+        streams = UpstreamStreams(f"http://127.0.0.1:{listening.getsockname()[1]}")
+        for _ in range(2):
+            answer = await streams.send(b"POST", b"/v1/messages", [], b"x" * 16_000_000)
+            assert answer.status == 413
+            assert b"".join([part async for part in answer.parts()]) == b"too large"
+            answer.close()
+        streams.close()
+
+    with socket.create_server(("127.0.0.1", 0)) as listening:
+        thread = threading.Thread(target=refuse)
+        thread.start()
+        asyncio.run(play())
+        thread.join()
+
+
+@pytest.mark.parametrize(("method", "n_sent"), [(b"POST", 1), (b"GET", 2)])
+def test_only_an_idempotent_request_is_sent_again_on_a_connection_that_the_server_closes(method, n_sent):
+    class Closing(RawAnswer):
+        def pieces(self):
+            return iter(())
+
+    async def play():
+        streams = UpstreamStreams(upstream.url)
+        upstream.answer = RawAnswer([b"{}"], framing="length")
+        (await read_to_its_end(streams, b"GET")).close()
+        upstream.received.clear()
+        answers = iter([Closing([], breaks=True), RawAnswer([b"{}"], framing="length")])
+        upstream.answer = lambda request: next(answers)
+        if method == b"POST":
+            with pytest.raises(ModelUnavailableError, match="before it answered"):
+                await streams.send(method, b"/v1/messages", [], b"{}")
+        else:
+            (await read_to_its_end(streams, method)).close()
+        assert len(upstream.received) == n_sent
+        streams.close()
+
+    async def read_to_its_end(streams, method):
+        answer = await streams.send(method, b"/v1/models", [], b"")
+        assert [part async for part in answer.parts()] == [b"{}"]
+        return answer
 
     with raw_upstream() as upstream:
         asyncio.run(play())

@@ -1,4 +1,4 @@
-"""Recording of model calls as episodes of a memory, by a thread in the background."""
+"""Recording of model calls as episodes of a memory, by two threads in the background."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ import threading
 import time
 from collections.abc import Callable, Sequence
 from concurrent.futures import Future, ThreadPoolExecutor
-from typing import TypeVar
+from typing import Literal, TypeVar, get_args
 
 from seasoned.errors import InputError, SeasonedError, StoreError, excerpt
 from seasoned.integrations.clients.backlog import Backlog
@@ -26,13 +26,15 @@ _IDLE_S = 1800.0
 _LOG = logging.getLogger("seasoned.clients")
 _LOCK = threading.Lock()
 Answer = TypeVar("Answer")
+_Duty = Literal["group", "store"]
 
 
 class CallRecorder:
     """Stores the calls of one memory's wrapped clients as episodes.
 
-    One thread groups and stores the calls in the order in which they ended, so that no call waits for the store. While
-    the store fails, episodes wait here (`Backlog`). Another error is logged; `raise_error` raises it.
+    One thread groups the calls in the order in which they ended, and another one stores the episodes in the order in
+    which these ended. So neither a call nor the id of its episode waits for the store. While the store fails, episodes
+    wait here (`Backlog`). Another error is logged; `raise_error` raises it.
 
     Args:
         memory: stores the episodes. Closing it stores the open ones as truncated.
@@ -50,8 +52,10 @@ class CallRecorder:
         self._pid = os.getpid()
         self._conversations = Conversations(self._idle_s)
         self._backlog = Backlog(self._memory, self._report)
-        self._thread = ThreadPoolExecutor(1, "seasoned-recorder")
-        self._thread_id = 0
+        self._threads: dict[_Duty, ThreadPoolExecutor] = {
+            duty: ThreadPoolExecutor(1, f"seasoned-recorder-{duty}") for duty in get_args(_Duty)
+        }
+        self._thread_ids: set[int] = set()
 
     # ------------------------------------------------------------------------------------------ from other threads
 
@@ -65,22 +69,22 @@ class CallRecorder:
                 _LOG.warning("An answer was read after the end of its block, so it is no step of episode %s.", scope.id)
                 return
             for conversation in () if call is None else self._conversations.add(call):
-                self._store([conversation], conversation.ending)
+                self._store_later([conversation], conversation.ending)
 
-        self._later(record)
+        self._later("group", record)
 
     def ask(self, question: Callable[[Conversations], Answer]) -> Future[Answer]:
         """Return the answer to a question about the open conversations, once the calls so far are recorded."""
-        return self._run(lambda: question(self._conversations))
+        return self._run("group", lambda: question(self._conversations))
 
     def end_stale(self) -> None:
         """Store the episodes whose next call did not come in time."""
 
-        def store() -> None:
+        def end() -> None:
             for conversation in self._conversations.close_stale(time.time()):
-                self._store([conversation], conversation.ending)
+                self._store_later([conversation], conversation.ending)
 
-        self._later(store)
+        self._later("group", end)
 
     def end(self, id_: str, owner: str | None, ending: Ending | None = None) -> list[str]:
         """Store the open episode with this id or of this response, or those of a session, and return their ids.
@@ -91,15 +95,15 @@ class CallRecorder:
             ending: None: as the calls say.
         """
 
-        def store() -> list[str]:
-            found = self._conversations.with_id(id_, owner)
-            named = self._conversations.of_session(id_, owner) or ([] if found is None else [found])
+        def close(conversations: Conversations) -> list[str]:
+            found = conversations.with_id(id_, owner)
+            named = conversations.of_session(id_, owner) or ([] if found is None else [found])
             ended = [one for one in named if one.last.context.scope is None]
             for conversation in ended:
-                self._store([self._conversations.close(conversation)], ending or conversation.ending)
+                self._store_later([conversations.close(conversation)], ending or conversation.ending)
             return [one.id for one in ended]
 
-        return self._run(store).result()
+        return self.ask(close).result()
 
     def session_episode(self, id_: str, owner: str | None) -> str | None:
         """Return the id of the latest running episode of an owner's session; None: none runs."""
@@ -111,7 +115,7 @@ class CallRecorder:
     def end_scope(self, scope: CurrentEpisode, ending: Ending) -> None:
         """Store the episode of a block that has ended."""
 
-        def store() -> None:
+        def end() -> None:
             scope.is_stored = True
             conversations = self._conversations.close_all(scope.id)
             if not conversations:
@@ -121,11 +125,9 @@ class CallRecorder:
                 )
                 return
             cut = any(one.last.answer.is_cut for one in conversations)
-            is_kept = self._store(conversations, "truncated" if cut and ending == "terminated" else ending)
-            if scope.feedback_given and not is_kept:
-                _LOG.warning("The feedback on episode %s is not stored: no action was recorded in it.", scope.id)
+            self._store_later(conversations, "truncated" if cut and ending == "terminated" else ending, scope)
 
-        self._later(store)
+        self._later("group", end)
 
     def settle(self, id_: str | None = None) -> None:
         """Wait until all calls that have ended are recorded and stored; the open episode with this id ends.
@@ -140,21 +142,22 @@ class CallRecorder:
         if self.is_own_thread:  # feedback of a block, with its episode
             return
 
-        def end() -> None:
-            self._backlog.flush()
-            found = None if id_ is None else self._conversations.with_id(id_)
+        def end(conversations: Conversations) -> bool:
+            found = None if id_ is None else conversations.with_id(id_)
             if found is None:
-                return
+                return False
             if found.last.context.scope is not None:
                 raise InputError(
                     f"feedback on {excerpt(id_)}",
                     "the `with` block of its episode is still running",
                     "Give feedback after the block, or by `feedback()` of what the block returned.",
                 )
-            self._store([self._conversations.close(found)], "terminated")
-            self._backlog.flush()
+            self._store_later([conversations.close(found)], "terminated")
+            return True
 
-        self._run(end).result()
+        self._flush()  # before an episode ends: it goes on where the store fails
+        if self.ask(end).result():
+            self._flush()
 
     def raise_error(self) -> None:
         """Raise the first error of the background that was not raised yet."""
@@ -168,19 +171,24 @@ class CallRecorder:
         if self._pid != os.getpid():  # a forked process has neither the thread nor the calls
             return
 
-        def store() -> None:
-            for conversation in self._conversations.close_all():
-                context = conversation.last.context  # what is kept on disk goes on in the next process
-                is_over = context.scope is None and context.kept is None
-                episode = ended_episode([conversation], "truncated") if is_over else None
+        def end(conversations: Conversations) -> None:
+            left = conversations.close_all()
+            # What is kept on disk goes on in the next process.
+            over = [one for one in left if one.last.context.scope is None and one.last.context.kept is None]
+            self._later("store", lambda: store(over))
+
+        def store(over: Sequence[Conversation]) -> None:
+            for conversation in over:
+                episode = ended_episode([conversation], "truncated")
                 if episode is not None:
                     self._backlog.keep(episode)
             with contextlib.suppress(StoreError):
                 self._backlog.flush()
             self._backlog.lose()
 
-        self._later(store)
-        self._thread.shutdown()
+        self._later("group", lambda: end(self._conversations))
+        for duty in get_args(_Duty):
+            self._threads[duty].shutdown()
 
     # ------------------------------------------------------------------------------------------ in the background
 
@@ -192,18 +200,19 @@ class CallRecorder:
     @property
     def is_own_thread(self) -> bool:
         """Whether the caller is the background itself, which must not wait for it."""
-        return self._thread_id == threading.get_ident()
+        return threading.get_ident() in self._thread_ids
 
-    def _run(self, work: Callable[[], Answer]) -> Future[Answer]:
+    def _run(self, duty: _Duty, work: Callable[[], Answer]) -> Future[Answer]:
+        """Run work after all that the thread of this duty was given before."""
         if self._pid != os.getpid():
             self._start()
 
         def run() -> Answer:
-            self._thread_id = threading.get_ident()
+            self._thread_ids.add(threading.get_ident())
             return work()
 
         try:
-            return self._thread.submit(run)
+            return self._threads[duty].submit(run)
         except RuntimeError:  # at the end of the process the threads have ended before this
             done: Future[Answer] = Future()
             try:
@@ -212,21 +221,33 @@ class CallRecorder:
                 done.set_exception(error)
             return done
 
-    def _later(self, work: Callable[[], None]) -> None:
+    def _later(self, duty: _Duty, work: Callable[[], None]) -> None:
         def guarded() -> None:
             try:
                 work()
             except Exception as error:
                 self._report(error)
 
-        self._run(guarded)
+        self._run(duty, guarded)
 
-    def _store(self, conversations: Sequence[Conversation], ending: Ending) -> bool:
-        """Store one episode, which waits while the store fails; return whether there is one."""
-        episode = ended_episode(conversations, ending)
-        if episode is not None:
-            self._backlog.add(episode)
-        return episode is not None
+    def _store_later(
+        self, conversations: Sequence[Conversation], ending: Ending, scope: CurrentEpisode | None = None
+    ) -> None:
+        """Store one episode, of a block if there is one; it waits while the store fails."""
+
+        def store() -> None:
+            episode = ended_episode(conversations, ending)
+            if episode is not None:
+                self._backlog.add(episode)
+            elif scope is not None and scope.feedback_given:
+                _LOG.warning("The feedback on episode %s is not stored: no action was recorded in it.", scope.id)
+
+        self._later("store", store)
+
+    def _flush(self) -> None:
+        """Wait until the calls so far are grouped, and the episodes that have ended are stored. Raises: StoreError."""
+        self.ask(lambda _: None).result()
+        self._run("store", self._backlog.flush).result()
 
     def _report(self, error: Exception) -> None:
         self._error = self._error or error

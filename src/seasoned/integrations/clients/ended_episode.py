@@ -112,14 +112,17 @@ class EndedEpisode:
     def _commit(self, recorder: EpisodeRecorder, memory: Memory) -> bool:
         """Store the steps; return whether they were not stored before.
 
-        Kept calls are stored under another id, `ID~2`, where another process has stored other steps under theirs.
+        Where another process has stored other steps under their id, kept calls, and the episode that a gateway's client
+        named, are stored under another one, `ID~2`.
         """
+        scope = self._turns[0].context.scope
+        takes_free_id = bool(self._kept) or (scope is not None and scope.takes_free_id)
         n = 1
         while True:
             try:
                 recorder.commit()
             except EpisodeConflictError:
-                if not self._kept:
+                if not takes_free_id:
                     raise
                 stored = Counter((step.state, step.action) for step in memory.get(recorder.id).steps)
                 if Counter((step.state, step.action) for step in recorder.steps) <= stored:

@@ -28,14 +28,24 @@ class CurrentEpisode:
     Attributes:
         id: of the episode, once it is stored.
         task, subject, awaits_feedback: as they were passed.
+        takes_free_id: whether it is stored as `ID~2` if another episode has its id; else it is refused then.
         is_over, is_stored: whether the block has ended, and whether a recorder has stored the episode.
     """
 
-    def __init__(self, task: str | None, id_: str, subject: str | None, awaits_feedback: bool | None) -> None:
+    def __init__(
+        self,
+        task: str | None,
+        id_: str,
+        subject: str | None,
+        awaits_feedback: bool | None,
+        *,
+        takes_free_id: bool = False,
+    ) -> None:
         self.task = task
         self.id = id_
         self.subject = subject
         self.awaits_feedback = awaits_feedback
+        self.takes_free_id = takes_free_id
         self.feedback_given: list[tuple[tuple[Any, ...], dict[str, Any]]] = []
         self.listeners: list[ScopeListener] = []
         self.is_over = False

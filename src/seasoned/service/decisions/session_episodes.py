@@ -16,7 +16,7 @@ from seasoned.errors import EpisodeConflictError, StoreBusyError, StoreError
 from seasoned.memory import EpisodeRecorder, Memory
 from seasoned.protocols.recorded_episode import RecordedEpisode
 from seasoned.service.decisions.session_spool import SessionSpool, SpooledEpisode
-from seasoned.service.gateway.free_episode_id import free_episode_id
+from seasoned.service.gateway.named_episode_ids import free_episode_id
 from seasoned.types import Decision, Ending, Prior, Step
 from seasoned.types.notes import RESPONSE, STEP_TASK, response_note_id
 

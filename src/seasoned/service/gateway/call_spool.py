@@ -1,15 +1,17 @@
 """Spool of calls: a file for each call whose episode is not stored, so that a killed process loses none.
 
-A file is written before the client has the whole answer, and removed when its episode is stored, or when the call is
+Each part of an answer is in the file before the client gets it. So a call of which the client has anything is there as
+far as the client knows it, however the answer ends. The file is removed when the episode is stored, or when the call is
 found to be no step. What is lost otherwise, as while the store fails, is left for the next process. Each process has a
 folder of its own, under a lock that the system releases with the process. The next process takes over the folders
-without a living owner, and reads their files in the order of the calls, as if they came in again. A file is in the page
-cache when the client has its answer: it survives the process, and not the loss of power. It has no header of the
-request but the ids of `client_ids`, and so no key.
+without a living owner, and reads their files in the order of the calls, as if they came in again. What is written is in
+the page cache: it survives the process, and not the loss of power. A file has no header of the request but the ids of
+`client_ids`, and so no key.
 """
 
 from __future__ import annotations
 
+import asyncio
 import atexit
 import contextlib
 import fcntl
@@ -21,13 +23,14 @@ import threading
 import time
 import uuid
 from collections.abc import Iterator
+from concurrent.futures import Future, ThreadPoolExecutor
 from dataclasses import dataclass
 from pathlib import Path
 from typing import IO, Any
 
 from seasoned.errors import ConfigError
 
-__all__ = ["CallSpool", "KeptFile", "SpooledCall"]
+__all__ = ["CallFile", "CallSpool", "SpooledCall"]
 
 MAX_SPOOL_BYTES = 256 * 1024 * 1024
 """Bytes of the files that a process keeps; what is above is recorded, and lost if the process is killed."""
@@ -38,7 +41,7 @@ _log = logging.getLogger("seasoned.service")
 
 @dataclass(frozen=True, slots=True)
 class SpooledCall:
-    """A request, what came of it, and what is known of both.
+    """A request, what has arrived of its answer, and what is known of both.
 
     Args:
         facts: JSON: the namespace, the API, ids, the time, the type of the answer.
@@ -50,19 +53,39 @@ class SpooledCall:
     content: bytes
 
 
-@dataclass(frozen=True, slots=True)
-class KeptFile:
-    """The file of one call."""
+class CallFile:
+    """The file of one call: its request, and the parts of the answer so far."""
 
-    path: Path
-    spool: CallSpool
-    n_bytes: int
+    def __init__(self, path: Path, spool: CallSpool, n_bytes: int = 0, file: IO[bytes] | None = None) -> None:
+        self.path = path
+        self._spool, self._n_bytes, self._file = spool, n_bytes, file
+
+    def add(self, part: bytes) -> bool:
+        """Write a part of the answer, before the client gets it; return whether the file has all of it so far."""
+        if self._file is None:
+            return False
+        if self._spool.count(len(part)):
+            self._n_bytes += len(part)
+            try:
+                _write(self._file, part)
+                return True
+            except OSError as error:
+                self._spool.report(error.strerror)
+        self.release()
+        return False
+
+    def end(self) -> None:
+        """Close the file, which stays: the answer has ended."""
+        if self._file is not None:
+            self._file.close()
+            self._file = None
 
     def release(self) -> None:
         """Remove the file."""
+        self.end()
         with contextlib.suppress(OSError):
             self.path.unlink()
-            self.spool.count(-self.n_bytes)
+            self._spool.count(-self._n_bytes)
 
 
 class CallSpool:
@@ -73,7 +96,7 @@ class CallSpool:
         max_bytes: of the files at a time; a call above it is not written.
 
     Raises:
-        ConfigError: it cannot be made.
+        ConfigError: nothing can be written there.
     """
 
     def __init__(self, root: Path, *, max_bytes: int = MAX_SPOOL_BYTES) -> None:
@@ -86,32 +109,53 @@ class CallSpool:
             self.folder.mkdir(mode=0o700)
             self._take(self.folder)
         except OSError as error:
-            raise ConfigError(f"{root}: {error.strerror}", "calls are spooled to a folder", "Make it.") from error
+            seen = "it is no folder" if root.exists() and not root.is_dir() else error.strerror
+            raise ConfigError(
+                f"the folder for calls, {root}: {seen}",
+                "calls are written to it, so that a killed process loses none",
+                "Let this user write there, or name another folder: --spool FOLDER.",
+            ) from error
         self._numbers = itertools.count()
+        self._threads = ThreadPoolExecutor(2, "seasoned-spool")
         self._is_failing = False
         atexit.register(self.close)
 
-    def write(self, call: SpooledCall) -> KeptFile | None:
-        """Write a call, and return its file; None if there is no room for it, which the log says once."""
-        name = f"{time.time_ns():020d}-{os.getpid()}-{next(self._numbers)}"
-        partial = self.folder / f"{name}{_PARTIAL}"
-        facts = json.dumps({**call.facts, "sizes": [len(call.body), len(call.content)]}).encode()
-        n_bytes = len(facts) + 1 + len(call.body) + len(call.content)
-        if not self.count(n_bytes):
-            self._report(f"they have at most {self._max_bytes} bytes together")
-            return None
+    async def begin_later(self, facts: dict[str, Any], body: bytes) -> CallFile | None:
+        """Begin a file in a thread of the spool's own; one that nobody waits for any more is removed."""
+        begun = self._threads.submit(self.begin, facts, body)
         try:
-            with os.fdopen(os.open(partial, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o600), "wb") as file:
-                file.writelines((facts, b"\n", call.body, call.content))
-            path = partial.rename(self.folder / f"{name}{_SUFFIX}")
+            return await asyncio.shield(asyncio.wrap_future(begun))
+        except asyncio.CancelledError:
+            begun.add_done_callback(_release_begun)
+            raise
+
+    def begin(self, facts: dict[str, Any], body: bytes) -> CallFile | None:
+        """Write a request, and return the file for the parts of its answer; None if it cannot be written."""
+        name = f"{time.time_ns():020d}-{os.getpid()}-{next(self._numbers)}"
+        partial, path = self.folder / f"{name}{_PARTIAL}", self.folder / f"{name}{_SUFFIX}"
+        head = json.dumps({**facts, "body_bytes": len(body)}).encode() + b"\n"
+        n_bytes = len(head) + len(body)
+        if not self.count(n_bytes):
+            return None
+        file: IO[bytes] | None = None
+        try:
+            file = os.fdopen(os.open(partial, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o600), "wb", buffering=0)
+            for part in (head, body):
+                _write(file, part)
+            partial.rename(path)
         except OSError as error:
+            if file is not None:
+                file.close()
+            with contextlib.suppress(OSError):
+                partial.unlink()
             self.count(-n_bytes)
-            self._report(error.strerror)
+            self.report(error.strerror)
             return None
         self._is_failing = False
-        return KeptFile(path, self, n_bytes)
+        return CallFile(path, self, n_bytes, file)
 
-    def _report(self, reason: object) -> None:
+    def report(self, reason: object) -> None:
+        """Log that a call is not spooled, once until one is again."""
         if not self._is_failing:
             _log.error("LOST if this process is killed: calls cannot be spooled (%s).", reason)
         self._is_failing = True
@@ -121,13 +165,25 @@ class CallSpool:
         with self._counting:
             has_room = n_bytes < 0 or self._n_bytes + n_bytes <= self._max_bytes
             self._n_bytes += n_bytes if has_room else 0
-            return has_room
+        if not has_room:
+            self.report(f"they have at most {self._max_bytes} bytes together")
+        return has_room
 
-    def read(self) -> Iterator[tuple[SpooledCall, KeptFile]]:
+    def read(self) -> Iterator[tuple[SpooledCall, CallFile]]:
         """Yield the calls of processes that have ended, in their order. What is no whole call is left where it is."""
-        for folder in self._root.iterdir():
-            if folder.is_dir() and folder not in self._locks:
+        try:
+            others = [one for one in self._root.iterdir() if one.is_dir() and one not in self._locks]
+        except OSError as error:
+            _log.error("The calls of earlier processes in %s cannot be read: %s", self._root, error.strerror)
+            others = []
+        for folder in others:
+            try:
                 self._take(folder)
+            except OSError as error:
+                _log.error("The spooled calls in %s cannot be read: %s", folder, error.strerror)
+                continue
+            for partial in folder.glob(f"*{_PARTIAL}") if folder in self._locks else ():  # no answer had begun
+                partial.unlink(missing_ok=True)
         taken = (path for folder in self._locks for path in folder.glob(f"*{_SUFFIX}"))
         for path in sorted(taken, key=lambda path: path.name):
             try:
@@ -135,7 +191,7 @@ class CallSpool:
             except (OSError, ValueError, KeyError, TypeError) as error:
                 _log.error("The spooled call %s cannot be read: %s", path.name, error)
                 continue
-            yield call, KeptFile(path, self, 0)  # of an earlier process: it takes no room of this one's
+            yield call, CallFile(path, self)  # of an earlier process: it takes no room of this one's
 
     def _take(self, folder: Path) -> None:
         """Take the lock of a folder, unless its process is alive."""
@@ -150,6 +206,7 @@ class CallSpool:
     def close(self) -> None:
         """Leave the files that are left for the next process. What is released later is removed."""
         atexit.unregister(self.close)
+        self._threads.shutdown()
         for folder, lock in self._locks.items():
             with contextlib.suppress(OSError):
                 if not any(folder.glob(f"*{_SUFFIX}")):
@@ -159,10 +216,21 @@ class CallSpool:
         self._locks.clear()
 
 
+def _release_begun(begun: Future[CallFile | None]) -> None:
+    file = begun.result()
+    if file is not None:
+        file.release()
+
+
+def _write(file: IO[bytes], data: bytes) -> None:
+    """Write all of some bytes: a system call may take a part of them."""
+    view = memoryview(data)
+    while view:
+        view = view[file.write(view) :]
+
+
 def _read(path: Path) -> SpooledCall:
     head, _, rest = path.read_bytes().partition(b"\n")
     facts = json.loads(head)
-    n_body, n_content = facts.pop("sizes")
-    if len(rest) != n_body + n_content:
-        raise ValueError("it is cut")
+    n_body = facts.pop("body_bytes")
     return SpooledCall(facts, rest[:n_body], rest[n_body:])

@@ -22,7 +22,7 @@ import uuid
 from collections.abc import Callable, Iterator, Mapping
 from concurrent.futures import Future
 from dataclasses import dataclass, replace
-from typing import Any, Literal, Protocol
+from typing import Any, Literal, Protocol, TypeVar
 
 from seasoned.errors import InputError, SeasonedError
 from seasoned.integrations.clients.call_recorder import CallRecorder
@@ -35,27 +35,40 @@ from seasoned.integrations.clients.wrapped_client import WIRE_FORMATS
 from seasoned.memory import Memory
 from seasoned.service.bearer_tokens import Token
 from seasoned.service.decisions.http_messages import REASON, header_text
-from seasoned.service.gateway.call_spool import CallSpool, KeptFile, SpooledCall
+from seasoned.service.gateway.call_spool import CallFile, CallSpool, SpooledCall
 from seasoned.service.gateway.client_ids import ID_HEADERS
 from seasoned.service.gateway.forwarder import GatewayRequest
 from seasoned.service.gateway.gateway_episodes import CallPlace, GatewayEpisodes
+from seasoned.service.gateway.mode_threads import ModeThreads
 from seasoned.service.gateway.proxy_headers import RawHeaders
 from seasoned.service.gateway.session_paths import PathSession
 from seasoned.service.gateway.whole_answers import AskModel, WholeAnswer, decoded_content
 from seasoned.service.json_documents import parse_call_body
 
-__all__ = ["OWN_WAIT_S", "CallChange", "ChangedCall", "GatewayMode", "ParsedCall", "RecordedTap", "restore_call"]
+__all__ = [
+    "ID_WAIT_S",
+    "MODE_WAIT_S",
+    "CallChange",
+    "ChangedCall",
+    "GatewayMode",
+    "ParsedCall",
+    "RecordedTap",
+    "restore_call",
+]
 
-OWN_WAIT_S = 0.05
-"""Seconds that a call waits for this package: for a mode, and for the id of its episode."""
+MODE_WAIT_S = 0.05
+"""Seconds that a call waits for a mode."""
+
+ID_WAIT_S = 0.015
+"""Seconds that an answer waits for the id of its episode, once the upstream server has begun it."""
 
 MAX_RECORDED_BYTES = 16 * 1024 * 1024
 """Bytes of an answer that is recorded; a longer one is forwarded alone."""
 
-_KEEP_WAIT_S = 1.0
 _LARGE_BYTES = 256 * 1024
 _REFUSED = (400, 413, 422)
 _log = logging.getLogger("seasoned.service")
+_Answer = TypeVar("_Answer")
 
 GatewayMode = Literal["observe", "memory", "base", "holdout"]
 
@@ -104,6 +117,9 @@ class ChangedCall:
 class CallChange(Protocol):
     """A mode: takes part in the calls of one memory."""
 
+    def mode_of(self, context: CallContext) -> str | None:
+        """Return the name of what takes part in a call, which has threads of its own; None: nothing does."""
+
     def __call__(self, call: ParsedCall) -> ChangedCall | None:
         """Return what becomes of a call; None: it is left as it is."""
 
@@ -116,6 +132,7 @@ class RecordedTap:
         memory: of its namespace.
         recorder: of the memory.
         episodes: of the memory.
+        threads: in which modes work.
         spool: keeps the call until its episode is stored; None: nothing does.
         change: the mode; None: `observe`.
         mode_wait_s: seconds that the mode may take.
@@ -128,13 +145,14 @@ class RecordedTap:
         recorder: CallRecorder,
         episodes: GatewayEpisodes,
         *,
+        threads: ModeThreads,
         spool: CallSpool | None = None,
         change: CallChange | None = None,
-        mode_wait_s: float = OWN_WAIT_S,
+        mode_wait_s: float = MODE_WAIT_S,
     ) -> None:
         self._request, self._memory = request, memory
         self._recorder, self._episodes, self._spool, self._change = recorder, episodes, spool, change
-        self._mode_wait_s = mode_wait_s
+        self._mode_wait_s, self._threads, self._mode = mode_wait_s, threads, ""
         self._began_s = time.perf_counter()
         self._fresh_id = uuid.uuid4().hex
         self._parsed: Mapping[str, Any] = {}
@@ -145,7 +163,8 @@ class RecordedTap:
         self._content_type = self._encoding = ""
         self._parts: list[bytes] = []
         self._size_bytes = 0
-        self._kept: KeptFile | None = None
+        self._is_spooled = spool is None
+        self._file: CallFile | None = None
         self._n_answers = 0
         self._place: Future[CallPlace] = recorder.ask(self._find)
 
@@ -162,9 +181,13 @@ class RecordedTap:
         try:
             async with asyncio.timeout(self._mode_wait_s):
                 place = await asyncio.shield(asyncio.wrap_future(self._place))
-                if not place.context.is_side:
+                mode = None if place.context.is_side else self._change.mode_of(place.context)
+                if mode is not None:
+                    self._mode = mode
                     call = ParsedCall(self._memory, self._request.wire, self._parsed, place, self._request.body)
-                    self._changed = await asyncio.to_thread(self._change, call)
+                    self._changed = await self._in_thread(functools.partial(self._change, call))
+                elif not place.context.is_side:
+                    self._changed = ChangedCall(None, place.context, "observe")
         except TimeoutError:
             self._reason = f"memory took more than {1000 * self._mode_wait_s:g} ms"
         except Exception as error:
@@ -180,12 +203,15 @@ class RecordedTap:
             return await self._asked(self._changed, self._changed.asking, ask)
         return self._sent
 
+    async def _in_thread(self, work: Callable[[], _Answer]) -> _Answer:
+        return await self._threads.run(self._memory.namespace, self._mode, work)
+
     async def _asked(self, changed: ChangedCall, asking: WrappedCall, ask: AskModel) -> bytes | WholeAnswer:
         """Ask the model as a mode wants, and return what comes of it; the client's own request after an error."""
         requests, answers, outcome = asking.requests(), None, None
         try:
             while True:
-                bodies, outcome = await asyncio.to_thread(advanced, requests, answers)
+                bodies, outcome = await self._in_thread(functools.partial(advanced, requests, answers))
                 if bodies is None:
                     break
                 answers = await ask(bodies)
@@ -221,7 +247,7 @@ class RecordedTap:
 
     async def headers(self) -> list[tuple[bytes, bytes]]:
         """Return the headers that are added to the answer."""
-        place = await self._placed(OWN_WAIT_S)
+        place = await self._placed(ID_WAIT_S)
         mode = "observe" if self._change is None else "base" if self._changed is None else self._changed.mode
         headers: dict[str, str] = {"x-seasoned-mode": mode}
         if place is not None:
@@ -261,36 +287,42 @@ class RecordedTap:
     def _is_recorded(self) -> bool:
         return 200 <= self._status < 300 and self._size_bytes <= MAX_RECORDED_BYTES
 
-    def add(self, part: bytes) -> None:
-        """Take a part of the answer."""
+    async def add(self, part: bytes) -> None:
+        """Take a part of the answer, and write it to disk."""
         self._size_bytes += len(part)
-        if self._is_recorded:
-            self._parts.append(part)
-        elif self._parts:
-            self._parts.clear()
-            _log.warning("An answer of more than %d bytes is not recorded.", MAX_RECORDED_BYTES)
-
-    async def keep(self) -> None:
-        """Write the call to disk."""
-        if self._spool is None or self._kept is not None or not self._is_recorded:
+        if not self._is_recorded:
+            if self._parts:
+                _log.warning("An answer of more than %d bytes is not recorded.", MAX_RECORDED_BYTES)
+            self._forget()
             return
-        place = await self._placed(_KEEP_WAIT_S)
-        call = SpooledCall(self._facts(place), self._request.body, b"".join(self._parts))
-        if len(call.body) + len(call.content) > _LARGE_BYTES:
-            self._kept = await asyncio.to_thread(self._spool.write, call)
-        else:
-            self._kept = self._spool.write(call)
+        self._parts.append(part)
+        if not self._is_spooled and self._spool is not None:
+            self._is_spooled = True
+            place = self._place.result() if self._place.done() and self._place.exception() is None else None
+            facts, body = self._facts(place), self._request.body
+            if len(body) > _LARGE_BYTES:
+                self._file = await self._spool.begin_later(facts, body)
+            else:
+                self._file = self._spool.begin(facts, body)
+        if self._file is not None and not self._file.add(part):
+            self._file = None
 
-    def finish(self, *, is_complete: bool) -> None:
+    def _forget(self) -> None:
+        self._parts.clear()
+        _release(self._file)
+        self._file = None
+
+    def finish(self) -> None:
         """Take the end of the answer, or of what has arrived of it."""
-        del is_complete  # the answer says so itself
         if self._is_recorded:
             self._submit(time.time(), time.perf_counter() - self._began_s)
 
     def _submit(self, at: float, seconds: float) -> None:
         content = b"".join(self._parts)
         self._parts.clear()
-        kept, self._kept = self._kept, None
+        kept, self._file = self._file, None
+        if kept is not None:
+            kept.end()
         self._recorder.submit(functools.partial(self._read, content, kept, at, seconds))
         self._place.add_done_callback(self._end_single)
 
@@ -298,7 +330,7 @@ class RecordedTap:
         if place.exception() is None:
             self._episodes.end_single(place.result())
 
-    def _read(self, content: bytes, kept: KeptFile | None, at: float, seconds: float) -> RecordedCall | None:
+    def _read(self, content: bytes, kept: CallFile | None, at: float, seconds: float) -> RecordedCall | None:
         """Return the call as it was answered; None if it cannot be read."""
         with _released_if_unreadable(kept):
             place = self._place.result()  # which was asked for before
@@ -332,7 +364,8 @@ class RecordedTap:
             "session": None if session is None else [session.id, session.is_episode],
             "author": self._request.holder.author,
             "headers": {name: value for name in ID_HEADERS if (value := self._request.header(name)) is not None},
-            "episode": self._fresh_id if place is None else place.episode_id,
+            "episode": None if place is None else place.episode_id,
+            "new_episode": self._fresh_id,
             "at": time.time(),
             "status": self._status,
             "type": self._content_type,
@@ -348,7 +381,7 @@ def _chosen(changed: ChangedCall, context: CallContext) -> ChangedCall:
 
 
 def restore_call(
-    spooled: SpooledCall, kept: KeptFile, memory: Memory, recorder: CallRecorder, episodes: GatewayEpisodes
+    spooled: SpooledCall, kept: CallFile, memory: Memory, recorder: CallRecorder, episodes: GatewayEpisodes
 ) -> None:
     """Record a call of an earlier process, as if it came in again."""
     facts = spooled.facts
@@ -359,8 +392,8 @@ def restore_call(
     request = GatewayRequest(wire, memory.namespace, session, holder, headers, spooled.body)
 
     def place(conversations: Conversations) -> CallPlace:
-        body, id_ = parse_call_body(spooled.body), facts["episode"]
-        return episodes.place(request, body, id_, conversations, restored_id=id_)
+        body, fresh_id = parse_call_body(spooled.body), facts["new_episode"]
+        return episodes.place(request, body, fresh_id, conversations, restored_id=facts["episode"])
 
     placed = recorder.ask(place)
 
@@ -379,7 +412,7 @@ def restore_call(
 
 
 @contextlib.contextmanager
-def _released_if_unreadable(kept: KeptFile | None) -> Iterator[None]:
+def _released_if_unreadable(kept: CallFile | None) -> Iterator[None]:
     """Keep a call no longer that no process can read."""
     try:
         yield
@@ -388,6 +421,6 @@ def _released_if_unreadable(kept: KeptFile | None) -> Iterator[None]:
         raise
 
 
-def _release(kept: KeptFile | None) -> None:
+def _release(kept: CallFile | None) -> None:
     if kept is not None:
         kept.release()

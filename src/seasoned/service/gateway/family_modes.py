@@ -22,7 +22,7 @@ from seasoned.memory import Memory
 from seasoned.policies.advice import Advisor
 from seasoned.policies.examples.retrieval import Examples
 from seasoned.policies.jitrl import JitRL
-from seasoned.service.gateway.call_taps import OWN_WAIT_S, ChangedCall, ParsedCall
+from seasoned.service.gateway.call_taps import MODE_WAIT_S, ChangedCall, ParsedCall
 from seasoned.types.lift_records import Shadow
 from seasoned.types.notes import SHADOW
 
@@ -89,7 +89,7 @@ class FamilyModes:
         *,
         holdout: bool = True,
         n_answers: int = N_ANSWERS,
-        wait_s: float = OWN_WAIT_S,
+        wait_s: float = MODE_WAIT_S,
     ) -> None:
         self._modes = check_modes(modes)
         made: Mapping[FamilyMode, CallMode] = {
@@ -108,6 +108,11 @@ class FamilyModes:
             if holdout:
                 self._arms[name] = CallArms(CallHoldout(bounds=_BOUNDS, epoch=f"gateway:{name}"), part, memory)
 
+    def mode_of(self, context: CallContext) -> FamilyMode | None:
+        """Return the mode of a call's family; None if it is `observe`."""
+        mode = self._modes.get(context.task or _UNNAMED, self._modes.get(ANY_FAMILY, "observe"))
+        return mode if mode in self._parts else None
+
     def __call__(self, call: ParsedCall) -> ChangedCall:
         """Return what becomes of a call; see `CallChange`.
 
@@ -117,8 +122,8 @@ class FamilyModes:
         """
         context = call.place.context
         family = context.task or _UNNAMED
-        mode = self._modes.get(family, self._modes.get(ANY_FAMILY, "observe"))
-        if mode not in self._parts:
+        mode = self.mode_of(context)
+        if mode is None:
             return ChangedCall(None, context, "observe")
         if (pause := call.memory.pause_of(family)) is not None:
             reason = f"memory is paused for the family {excerpt(family)} by {excerpt(pause.who)}"

@@ -4,9 +4,9 @@
                   |                                       |
                   +-> or: a choice of whole answers       +-> tap: the bytes, read after the end of the answer
 
-A part of an answer is sent on as it arrives, and the next one is read when the client has taken it. The last part waits
-until the call is spooled, so that a call whose answer the client has is not lost. If the client goes, the connection to
-the upstream server is closed, and what has arrived is recorded as a cut answer.
+A part of an answer is sent on as it arrives, and the next one is read when the client has taken it. Each part is
+spooled before it is sent, so that no call is lost of which the client has an answer. If the client goes, the connection
+to the upstream server is closed, and what has arrived is recorded as a cut answer.
 """
 
 from __future__ import annotations
@@ -81,13 +81,10 @@ class CallTap(Protocol):
     def begin(self, status: int, headers: RawHeaders) -> None:
         """Take the head of the answer."""
 
-    def add(self, part: bytes) -> None:
-        """Take a part of the answer, before the client gets it."""
+    async def add(self, part: bytes) -> None:
+        """Take a part of the answer, and write it to disk, before the client gets it."""
 
-    async def keep(self) -> None:
-        """Write the call to disk, before the client gets the last part."""
-
-    def finish(self, *, is_complete: bool) -> None:
+    def finish(self) -> None:
         """Take the end of the answer, or of what has arrived of it. It may be called without a head."""
 
 
@@ -181,7 +178,6 @@ class Forwarder:
                 await self._pass_whole(outcome, tap, send)
                 return
             body = outcome
-        is_complete = False
         try:
             answer = await send_body(body)
             plain = None if tap is None else tap.after_refusal(answer.status)
@@ -189,15 +185,15 @@ class Forwarder:
                 answer.close()
                 answer = await send_body(plain)
             try:
-                is_complete = await self._pass_on(answer, tap, send)
+                await self._pass_on(answer, tap, send)
             finally:
                 answer.close()
         finally:
             if tap is not None:
-                tap.finish(is_complete=is_complete)
+                tap.finish()
 
-    async def _pass_on(self, answer: UpstreamAnswer, tap: CallTap | None, send: Any) -> bool:
-        """Send an answer to the client; return whether it is whole."""
+    async def _pass_on(self, answer: UpstreamAnswer, tap: CallTap | None, send: Any) -> None:
+        """Send an answer to the client."""
         headers = answer_headers(answer.headers)
         if tap is not None:
             tap.begin(answer.status, answer.headers)
@@ -206,31 +202,23 @@ class Forwarder:
         try:
             async for part in answer.parts():
                 if tap is not None:
-                    tap.add(part)
-                    if answer.is_complete:
-                        await tap.keep()
+                    await tap.add(part)
                 await send({"type": "http.response.body", "body": part, "more_body": True})
         except ModelError as error:
             log.warning("An answer of the upstream server broke off: %s", error)
-            return False  # and the connection is closed, as it is no whole answer for the client either
-        if tap is not None:
-            await tap.keep()
+            return  # and the connection is closed, as it is no whole answer for the client either
         await send({"type": "http.response.body", "body": b"", "more_body": False})
-        return True
 
     async def _pass_whole(self, answer: WholeAnswer, tap: CallTap, send: Any) -> None:
         """Send an answer that has arrived to the client."""
-        is_complete = False
         try:
             tap.begin(answer.status_code, answer.raw_headers)
-            tap.add(answer.body)
+            await tap.add(answer.body)
             headers = answer_headers(answer.raw_headers) + await tap.headers()
-            await tap.keep()
             await send({"type": "http.response.start", "status": answer.status_code, "headers": headers})
             await send({"type": "http.response.body", "body": answer.body, "more_body": False})
-            is_complete = True
         finally:
-            tap.finish(is_complete=is_complete)
+            tap.finish()
 
     def _authorization(self, scope: MutableMapping[str, Any]) -> dict[bytes, bytes]:
         """Return the key for the upstream server, in the header in which the client sent the service's token."""

@@ -17,10 +17,11 @@ from seasoned.integrations.rewards.reward_rules import RewardRules
 from seasoned.memory import Memory
 from seasoned.service.gateway.api_paths import FORWARDED
 from seasoned.service.gateway.call_spool import CallSpool
-from seasoned.service.gateway.call_taps import OWN_WAIT_S, CallChange, RecordedTap, restore_call
+from seasoned.service.gateway.call_taps import MODE_WAIT_S, CallChange, RecordedTap, restore_call
 from seasoned.service.gateway.family_modes import N_ANSWERS, FamilyMode, FamilyModes, check_modes
 from seasoned.service.gateway.forwarder import CallTap, Forwarder, GatewayRequest
 from seasoned.service.gateway.gateway_episodes import IDLE_S, EpisodeRule, GatewayEpisodes
+from seasoned.service.gateway.mode_threads import ModeThreads
 from seasoned.service.gateway.upstream_streams import SILENCE_S, UpstreamStreams
 from seasoned.service.memory_pool import MemoryPool
 from seasoned.types import Ending
@@ -57,7 +58,7 @@ class GatewaySettings:
     spool: Path | None = None
     modes: Mapping[str, FamilyMode] = field(default_factory=dict)
     holdout: bool = True
-    mode_wait_s: float = OWN_WAIT_S
+    mode_wait_s: float = MODE_WAIT_S
     n_answers: int = N_ANSWERS
     changes: Mapping[str, CallChange] = field(default_factory=dict)
 
@@ -121,6 +122,7 @@ class Gateway:
             for name in (pool.names() if settings.modes else ())
         }
         self._changes.update(settings.changes)
+        self._threads = ModeThreads()
         self._spool = None if settings.spool is None else CallSpool(settings.spool)
 
     def add_to(self, app: Any) -> None:
@@ -147,6 +149,7 @@ class Gateway:
             memory,
             recorder_of(memory),
             self._episodes[memory.namespace],
+            threads=self._threads,
             spool=self._spool_of(memory),
             change=self._changes.get(memory.namespace),
             mode_wait_s=self._settings.mode_wait_s,
@@ -166,6 +169,7 @@ class Gateway:
         finally:
             ticks.cancel()
             self._streams.close()
+            self._threads.close()
             for name, episodes in self._episodes.items():
                 if self._spool_of(self._pool.memory(name)) is None:  # nothing is left for the next process
                     episodes.end_named()

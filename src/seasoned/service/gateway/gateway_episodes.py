@@ -17,7 +17,7 @@ from seasoned.integrations.rewards.reward_rules import RewardRules
 from seasoned.memory import Memory
 from seasoned.service.gateway.client_ids import ClientIds, client_ids
 from seasoned.service.gateway.forwarder import GatewayRequest
-from seasoned.service.gateway.free_episode_id import free_episode_id
+from seasoned.service.gateway.named_episode_ids import NamedEpisodeIds
 from seasoned.service.gateway.side_calls import SideCalls
 from seasoned.types import Ending
 
@@ -92,6 +92,7 @@ class GatewayEpisodes:
         self._running: OrderedDict[tuple[str | None, str], _Running] = OrderedDict()  # the longest unused first
         self._ending: list[str] = []  # ids of episodes that ended for want of room, and may not be stored yet
         self._subjects: OrderedDict[tuple[str | None, str], str] = OrderedDict()
+        self._ids = NamedEpisodeIds(memory)
         self._lock = threading.Lock()
         memory.session.recorders.insert(0, self)
 
@@ -195,15 +196,16 @@ class GatewayEpisodes:
         """
         task, subject = context.task, context.subject
         if episode is None:
-            return CurrentEpisode(task, restored_id or fresh_id, subject, None)
+            return CurrentEpisode(task, restored_id or fresh_id, subject, None, takes_free_id=True)
         ended: CurrentEpisode | None = None
         with self._lock:
             running = self._running.get((owner, episode))
             if running is not None and subject not in (None, running.scope.subject):
                 ended, running = running.scope, None
             if running is None:
-                id_ = restored_id or self._free_id(episode)
-                running = self._running[owner, episode] = _Running(CurrentEpisode(task, id_, subject, None), 0.0)
+                id_ = restored_id or self._ids.take(episode, self._running_ids)
+                scope = CurrentEpisode(task, id_, subject, None, takes_free_id=True)
+                running = self._running[owner, episode] = _Running(scope, 0.0)
             running.used_at = time.time()
             self._running.move_to_end((owner, episode))
         if ended is not None:
@@ -224,9 +226,9 @@ class GatewayEpisodes:
             self._ending.append(scope.id)
             self._end_scope(scope, "truncated")
 
-    def _free_id(self, episode: str) -> str:
-        """Return an id under which no episode is stored or running: a client may go on after the end of one."""
-        return free_episode_id(self._memory, episode, {one.scope.id for one in self._running.values()})
+    @property
+    def _running_ids(self) -> set[str]:
+        return {one.scope.id for one in self._running.values()}
 
     def end_single(self, place: CallPlace) -> None:
         """End the episode of one call, which was submitted."""
@@ -285,7 +287,8 @@ class GatewayEpisodes:
         self._end_named(id_ if scope is None else scope.id, None, "terminated")
 
     def close(self) -> None:
-        """Do nothing: the recorder stores what is left, or the spool keeps it."""
+        """Leave what runs: the recorder stores it, or the spool keeps it."""
+        self._ids.close()
 
     def _end_named(self, id_: str, owner: str | None, ending: Ending) -> list[str]:
         with self._lock:

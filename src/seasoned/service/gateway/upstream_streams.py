@@ -8,7 +8,6 @@ Uvicorn needs too.
 from __future__ import annotations
 
 import asyncio
-import contextlib
 import ssl
 from collections.abc import AsyncIterator
 from typing import Any
@@ -19,6 +18,7 @@ from seasoned.errors import ModelAnswerError, ModelError, ModelTimeoutError, Mod
 from seasoned.registry import load_extra
 from seasoned.service.decisions.upstream import Upstream
 from seasoned.service.gateway.proxy_headers import RawHeaders
+from seasoned.service.gateway.upstream_connection import ClosedBeforeAnswerError, UpstreamConnection
 
 __all__ = ["SILENCE_S", "UpstreamAnswer", "UpstreamStreams"]
 
@@ -26,9 +26,9 @@ SILENCE_S = 600.0
 """Seconds without a byte of the upstream server before an answer is given up: models think for minutes."""
 
 _CONNECT_S = 10.0
-_PART_BYTES = 64 * 1024
-_MAX_HEAD_BYTES = 64 * 1024
 _MAX_IDLE = 64
+_IDLE_S = 4.0  # servers close an idle connection after 5 s or more
+_IDEMPOTENT = (b"GET", b"HEAD", b"OPTIONS", b"PUT", b"DELETE")
 
 
 class UpstreamStreams:
@@ -58,11 +58,15 @@ class UpstreamStreams:
         self._silence_s = check_number("silence_s", silence_s, above=0.0)
         self._connect_s = check_number("connect_s", connect_s, above=0.0)
         self._h11 = load_extra("h11", "serve")
-        self._idle: list[_Connection] = []
-        self._open: set[_Connection] = set()
+        self._idle: list[UpstreamConnection] = []
+        self._open: set[UpstreamConnection] = set()
 
     async def send(self, method: bytes, target: bytes, headers: RawHeaders, body: bytes) -> UpstreamAnswer:
         """Send a request, and return the answer when its head has arrived.
+
+        A request on a connection that the server then closes, without a byte of an answer, is sent again only if its
+        method is idempotent. A POST may have been acted upon, and a proxy must not repeat it (RFC 9110, section 9.2.2):
+        its client learns of the failure, and decides. So that this is rare, a connection is not used again after 4 s.
 
         Args:
             method, target: such as `POST`, `/v1/messages?beta=true`.
@@ -84,32 +88,35 @@ class UpstreamStreams:
                 head = await connection.exchange(method, self._prefix + target, framed, body)
             except BaseException as error:
                 self._drop(connection)
-                if isinstance(error, _ClosedIdleError) and not is_new:
+                if isinstance(error, ClosedBeforeAnswerError) and not is_new and method in _IDEMPOTENT:
                     continue  # the server closed an idle connection: the request is sent again on another one
                 if isinstance(error, Exception):
                     raise self._error(error) from error
                 raise
             return UpstreamAnswer(self, connection, head)
 
-    async def _connection(self) -> tuple[_Connection, bool]:
+    async def _connection(self) -> tuple[UpstreamConnection, bool]:
         """Return an idle connection, or a new one, and whether it is new."""
+        loop = asyncio.get_running_loop()
         while self._idle:
             connection = self._idle.pop()
-            if connection.is_usable:
+            if loop.time() - connection.idle_since < _IDLE_S and connection.is_usable:
                 return connection, False
             self._drop(connection)
         try:
             async with asyncio.timeout(self._connect_s):
-                reader, writer = await asyncio.open_connection(self._host, self._port, ssl=self._tls, limit=_PART_BYTES)
+                _, connection = await loop.create_connection(
+                    lambda: UpstreamConnection(self._h11, self._silence_s), self._host, self._port, ssl=self._tls
+                )
         except (OSError, TimeoutError) as error:
             raise self._error(error) from error
-        return _Connection(self._h11, reader, writer, self._silence_s), True
+        return connection, True
 
-    def _drop(self, connection: _Connection) -> None:
+    def _drop(self, connection: UpstreamConnection) -> None:
         self._open.discard(connection)
         connection.close()
 
-    def release(self, connection: _Connection) -> None:
+    def release(self, connection: UpstreamConnection) -> None:
         """Keep a connection for the next request if its answer was read to the end; else close it."""
         self._open.discard(connection)
         if len(self._idle) < _MAX_IDLE and connection.start_next():
@@ -129,7 +136,9 @@ class UpstreamStreams:
             )
         if isinstance(error, self._h11.ProtocolError):
             return ModelAnswerError(f"{self.url}: no HTTP/1.1", "an upstream speaks it", "Check the URL.")
-        kind = error.strerror if isinstance(error, OSError) and error.strerror else type(error).__name__.strip("_")
+        kind = error.strerror if isinstance(error, OSError) and error.strerror else type(error).__name__
+        if isinstance(error, ClosedBeforeAnswerError):
+            kind = "it closed the connection before it answered"
         return ModelUnavailableError(
             f"{self.url}: {kind}", "the upstream server must give a whole answer", "Check that it runs, and its log."
         )
@@ -149,15 +158,10 @@ class UpstreamAnswer:
         headers: as the server sent them, names in lower case.
     """
 
-    def __init__(self, upstream: UpstreamStreams, connection: _Connection, head: Any) -> None:
+    def __init__(self, upstream: UpstreamStreams, connection: UpstreamConnection, head: Any) -> None:
         self._upstream, self._connection = upstream, connection
         self.status: int = head.status_code
         self.headers: RawHeaders = list(head.headers)
-
-    @property
-    def is_complete(self) -> bool:
-        """Whether all of the body has arrived: the part that was yielded last is the last one."""
-        return self._connection.is_complete
 
     async def parts(self) -> AsyncIterator[bytes]:
         """Yield the body in the parts in which it arrives, without the framing of the connection.
@@ -174,113 +178,3 @@ class UpstreamAnswer:
     def close(self) -> None:
         """End the exchange: the connection is closed if there is more of the answer."""
         self._upstream.release(self._connection)
-
-
-class _ClosedIdleError(ConnectionError):
-    """The server closed a connection before the first byte of an answer."""
-
-
-class _Connection:
-    def __init__(self, h11: Any, reader: asyncio.StreamReader, writer: asyncio.StreamWriter, silence_s: float) -> None:
-        self._h11, self._reader, self._writer = h11, reader, writer
-        self._silence_s = silence_s
-        self._http = h11.Connection(h11.CLIENT, max_incomplete_event_size=_MAX_HEAD_BYTES)
-        self.is_complete = False  # whether the end of the answer has arrived
-        self._is_head = False
-        self._needs_data = False  # whether all that has arrived was read
-        self._loop = asyncio.get_running_loop()
-        self._waits_since: float | None = None  # for bytes, by the clock of the loop; None: it does not wait
-        self._check_later(silence_s)
-
-    @property
-    def is_usable(self) -> bool:
-        """Whether nothing has arrived that no request asked for: it would be read as the answer to the next one."""
-        if self._reader.at_eof() or self._writer.is_closing() or self._reader.exception() is not None:
-            return False
-        read = self._reader.read(1)
-        try:
-            read.send(None)
-        except StopIteration:  # there was a byte
-            return False
-        read.close()
-        return True
-
-    async def exchange(self, method: bytes, target: bytes, headers: RawHeaders, body: bytes) -> Any:
-        """Send a request, and return the head of its answer."""
-        http, h11 = self._http, self._h11
-        self._is_head = method == b"HEAD"
-        sent = http.send(h11.Request(method=method, target=target, headers=headers))
-        if body:
-            sent += http.send(h11.Data(body))
-        self._writer.write(sent + http.send(h11.EndOfMessage()))
-        with contextlib.suppress(ConnectionError):  # the server may have refused it before its end: that is read below
-            async with asyncio.timeout(self._silence_s):
-                await self._writer.drain()
-        self.is_complete = self._needs_data = False
-        began = False
-        while True:
-            event = http.next_event()
-            if isinstance(event, h11.Response):
-                return event
-            if event is h11.NEED_DATA:
-                try:
-                    n_bytes = await self._receive()
-                except ConnectionError:
-                    n_bytes = 0
-                if not n_bytes and not began:
-                    raise _ClosedIdleError
-                began = True
-
-    async def _receive(self) -> int:
-        """Read what has arrived, and return how many bytes; 0 at the end of the connection."""
-        self._waits_since = self._loop.time()
-        try:
-            data = await self._reader.read(_PART_BYTES)
-        finally:
-            self._waits_since = None
-        self._http.receive_data(data)
-        self._needs_data = False
-        return len(data)
-
-    def _check_later(self, seconds: float) -> None:
-        self._silence_check = self._loop.call_later(seconds, self._check_silence)
-
-    def _check_silence(self) -> None:
-        """Give the answer up if the server was silent for too long: one timer instead of one for each part."""
-        waited_s = 0.0 if self._waits_since is None else self._loop.time() - self._waits_since
-        if waited_s < self._silence_s:
-            self._check_later(self._silence_s - waited_s)
-        else:
-            self._reader.set_exception(TimeoutError())
-
-    async def next_part(self) -> bytes | None:
-        """Return the next part of the body: all of it that has arrived; None at its end."""
-        http, h11 = self._http, self._h11
-        parts: list[bytes] = []
-        while not self.is_complete:
-            if self._needs_data:
-                if parts:
-                    break
-                await self._receive()
-            event = http.next_event()
-            if isinstance(event, h11.Data):
-                parts.append(bytes(event.data))
-            elif event is h11.NEED_DATA:
-                self._needs_data = True
-            else:
-                self.is_complete = True
-        return b"".join(parts) if parts else None
-
-    def start_next(self) -> bool:
-        """Return whether the connection can take another request."""
-        http, h11 = self._http, self._h11
-        if http.our_state is not h11.DONE or http.their_state is not h11.DONE:
-            return False
-        if self._is_head or http.trailing_data[0] or not self.is_usable:  # some servers send a body after HEAD
-            return False
-        http.start_next_cycle()
-        return True
-
-    def close(self) -> None:
-        self._silence_check.cancel()
-        self._writer.close()
