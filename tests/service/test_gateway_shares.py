@@ -2,7 +2,10 @@
 
 from __future__ import annotations
 
+import contextlib
 import json
+import select
+import socket
 import threading
 from concurrent.futures import ThreadPoolExecutor
 
@@ -14,7 +17,10 @@ from raw_upstream import GUARD_S, RawAnswer, exchange, raw_upstream
 from recorded_streams import CHAT
 from served_gateway import gateway
 
+from seasoned.errors import StoreBusyError
 from seasoned.service import GatewaySettings
+from seasoned.service.bearer_tokens import Token
+from seasoned.service.gateway.call_places import MAX_CALLS, CallPlaces
 from seasoned.service.gateway.call_taps import ChangedCall
 
 ASKED = json.dumps({"model": "m", "messages": [{"role": "user", "content": "hi"}]}).encode()
@@ -57,3 +63,50 @@ def test_slow_mode_takes_no_thread_of_another(upstream):
         assert (quick.result(), observed.result()) == ("memory", "observe")
         assert {one.result() for one in slow} == {"base"}
         modes.goes_on.set()
+
+
+def taken(places, holder):
+    """Take all places that a holder gets; return how many, and what gives them back."""
+    with contextlib.ExitStack() as stack:
+        n = 0
+        while True:
+            try:
+                stack.enter_context(places.taken(holder))
+            except StoreBusyError:
+                return n, stack.pop_all()
+            n += 1
+
+
+def test_no_token_takes_all_places():
+    places = CallPlaces(is_shared=True, n_places=16)
+    (ann, of_ann), (bob, of_bob), (eve, _) = [taken(places, name) for name in ("ann", "bob", "eve")]
+    assert (ann, bob, eve) == (8, 4, 2)
+    of_ann.close()
+    of_bob.close()
+    assert taken(places, "bob")[0] == 7
+    assert taken(CallPlaces(is_shared=False, n_places=16), "ann")[0] == 16
+
+
+def test_second_token_is_answered_while_the_first_has_all_it_may_have(upstream):
+    goes_on, keys = threading.Event(), {name: f"the-token-of-{name}-alone" for name in ("ann", "bob")}
+
+    def answer(request):
+        assert b"wait" not in request[3] or goes_on.wait(GUARD_S)
+        return RawAnswer([CHAT], framing="length")
+
+    upstream.answer = answer
+    waiting = ASKED.replace(b"hi", b"wait")
+    head = (
+        f"POST {PATH} HTTP/1.1\r\nhost: x\r\nauthorization: Bearer {keys['ann']}\r\ncontent-type: application/json\r\n"
+    )
+    tokens = [Token(key, name) for name, key in keys.items()]
+    with gateway(upstream.url, token=tokens) as port, contextlib.ExitStack() as stack:
+        clients = [
+            stack.enter_context(socket.create_connection(("127.0.0.1", port))) for _ in range(MAX_CALLS // 2 + 1)
+        ]
+        for client in clients:
+            client.sendall(f"{head}content-length: {len(waiting)}\r\n\r\n".encode() + waiting)
+        [refused], _, _ = select.select(clients, [], [], GUARD_S)
+        assert refused.recv(100).startswith(b"HTTP/1.1 503")
+        assert exchange(port, PATH, ASKED, [("authorization", f"Bearer {keys['bob']}")])[0] == 200
+        goes_on.set()

@@ -147,7 +147,12 @@ def make_app(
     if settings.upstream is not None:
         calls = GatewaySettings() if gateway is None else gateway
         key = os.environ.get(UPSTREAM_KEY)
-        proxy = Gateway(settings.upstream, pool, calls, secured=token is not None, key=key, rewards=rewards)
+        try:
+            proxy = Gateway(settings.upstream, pool, calls, n_tokens=len(tokens or ()), key=key, rewards=rewards)
+        except BaseException:
+            endpoints.close()
+            pool.close()
+            raise
 
     @contextlib.asynccontextmanager
     async def lifespan(app: FastAPI) -> AsyncIterator[None]:

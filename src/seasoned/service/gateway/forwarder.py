@@ -19,11 +19,12 @@ from dataclasses import dataclass
 from typing import Any, Protocol
 from urllib.parse import unquote_plus
 
-from seasoned.errors import InputError, ModelError, ModelTimeoutError, SeasonedError, StoreBusyError
+from seasoned.errors import InputError, ModelError, ModelTimeoutError, SeasonedError
 from seasoned.integrations.clients.wires.wire_format import WireFormat
 from seasoned.service.auth import HOLDER, LONG_ANSWER, TOKEN_HEADER, log
 from seasoned.service.bearer_tokens import ANYONE, Token
 from seasoned.service.gateway.api_paths import api_refusal, is_below, wire_of
+from seasoned.service.gateway.call_places import CallPlaces
 from seasoned.service.gateway.proxy_headers import RawHeaders, answer_headers, request_headers
 from seasoned.service.gateway.session_paths import SESSION, PathSession, check_segments
 from seasoned.service.gateway.upstream_streams import UpstreamAnswer, UpstreamStreams
@@ -31,10 +32,7 @@ from seasoned.service.gateway.whole_answers import AskModel, WholeAnswer, WholeA
 from seasoned.service.permissions import ForbiddenError, check_scope
 from seasoned.service.responses import error_response, internal_error_response, send_response
 
-__all__ = ["MAX_CALLS", "CallTap", "CallTaps", "Forwarder", "GatewayRequest"]
-
-MAX_CALLS = 256
-"""Forwarded requests at a time: a server of models answers no more, and each holds its request and its answer."""
+__all__ = ["CallTap", "CallTaps", "Forwarder", "GatewayRequest"]
 
 _HOP = b"x-seasoned-gateway"
 """The header by which a request that comes back to the gateway that forwarded it is known."""
@@ -102,19 +100,19 @@ class Forwarder:
         streams: of the upstream server.
         taps: of the calls.
         name: of this gateway, among those that requests may come through.
-        secured: whether the service has tokens.
+        n_tokens: how many tokens the service has; 0: it has none.
         key: for the upstream server, sent where the client's own is not; None: there is none.
     """
 
     def __init__(
-        self, streams: UpstreamStreams, taps: CallTaps, *, name: str, secured: bool, key: str | None = None
+        self, streams: UpstreamStreams, taps: CallTaps, *, name: str, n_tokens: int, key: str | None = None
     ) -> None:
         self._streams, self._taps = streams, taps
         self._name = name.encode()
-        self._secured = secured
+        self._secured = n_tokens > 0
         self._key = None if key is None else key.encode("latin-1", "replace")
         self._whole_answers = WholeAnswers()
-        self._n_running = 0
+        self._places = CallPlaces(is_shared=n_tokens > 1)
 
     async def __call__(self, scope: MutableMapping[str, Any], receive: Any, send: Any) -> None:
         """Forward a request, until its answer is sent or its client is gone."""
@@ -138,25 +136,20 @@ class Forwarder:
             began = True
             await send(message)
 
-        self._n_running += 1
+        holder = scope.get(HOLDER, ANYONE)
         try:
-            await self._forward(scope, body, sending)
+            with self._places.taken(holder):
+                await self._forward(scope, holder, body, sending)
         except Exception as error:
             await self._refuse(scope, error, None if began else send)
-        finally:
-            self._n_running -= 1
 
-    async def _forward(self, scope: MutableMapping[str, Any], body: bytes, send: Any) -> None:
+    async def _forward(self, scope: MutableMapping[str, Any], holder: Token, body: bytes, send: Any) -> None:
         method, path, headers = scope["method"], scope["path"], scope["headers"]
-        holder = scope.get(HOLDER, ANYONE)
         target = scope.get("raw_path") or path.encode()
         check_segments(target.decode("latin-1"))
         own = self._authorization(scope)
         is_reading = method == "GET" and (is_below(path, "/v1/models") or not any(own.values()))
         check_scope(holder, "read" if is_reading else "write")  # what our key may read is not the token's holder's
-        if self._n_running > MAX_CALLS:
-            rule = f"at most {MAX_CALLS} calls are forwarded at a time"
-            raise StoreBusyError("one call more", rule, "Send it again in a moment.")
         hops = [value for name, value in headers if name == _HOP]
         if self._name in b",".join(hops).split(b","):
             raise _LoopError("a request that came through this gateway", "an upstream is another server", "Name it.")

@@ -79,7 +79,7 @@ class Gateway:
         upstream: URL of the server.
         pool: of the served memories.
         settings: of the gateway.
-        secured: whether the service has tokens.
+        n_tokens: how many tokens the service has; 0: it has none.
         key: for the upstream server, sent where the client's own is not.
         rewards: rules that reward what tool results show; None: there are none.
 
@@ -94,13 +94,13 @@ class Gateway:
         pool: MemoryPool,
         settings: GatewaySettings,
         *,
-        secured: bool,
+        n_tokens: int,
         key: str | None = None,
         rewards: RewardRules | None = None,
     ) -> None:
         self._pool, self._settings = pool, settings
         self._streams = UpstreamStreams(upstream, silence_s=settings.silence_s)
-        self._forwarder = Forwarder(self._streams, self, name=uuid.uuid4().hex[:12], secured=secured, key=key)
+        self._forwarder = Forwarder(self._streams, self, name=uuid.uuid4().hex[:12], n_tokens=n_tokens, key=key)
         self._episodes = {
             name: GatewayEpisodes(
                 pool.memory(name),
