@@ -20,8 +20,8 @@ from served_gateway import gateway
 from seasoned.errors import StoreBusyError
 from seasoned.service import GatewaySettings
 from seasoned.service.bearer_tokens import Token
-from seasoned.service.gateway.call_places import MAX_CALLS, CallPlaces
 from seasoned.service.gateway.call_taps import ChangedCall
+from seasoned.service.gateway.gateway_shares import MAX_CALLS, CallPlaces
 
 ASKED = json.dumps({"model": "m", "messages": [{"role": "user", "content": "hi"}]}).encode()
 PATH = "/v1/chat/completions"

@@ -39,7 +39,7 @@ from seasoned.service.gateway.call_spool import CallFile, CallSpool, SpooledCall
 from seasoned.service.gateway.client_ids import ID_HEADERS
 from seasoned.service.gateway.forwarder import GatewayRequest
 from seasoned.service.gateway.gateway_episodes import CallPlace, GatewayEpisodes
-from seasoned.service.gateway.mode_threads import ModeThreads
+from seasoned.service.gateway.gateway_shares import ModeThreads
 from seasoned.service.gateway.proxy_headers import RawHeaders
 from seasoned.service.gateway.session_paths import PathSession
 from seasoned.service.gateway.whole_answers import AskModel, WholeAnswer, decoded_content

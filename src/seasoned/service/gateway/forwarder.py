@@ -24,7 +24,7 @@ from seasoned.integrations.clients.wires.wire_format import WireFormat
 from seasoned.service.auth import HOLDER, LONG_ANSWER, TOKEN_HEADER, log
 from seasoned.service.bearer_tokens import ANYONE, Token
 from seasoned.service.gateway.api_paths import api_refusal, is_below, wire_of
-from seasoned.service.gateway.call_places import CallPlaces
+from seasoned.service.gateway.gateway_shares import CallPlaces
 from seasoned.service.gateway.proxy_headers import RawHeaders, answer_headers, request_headers
 from seasoned.service.gateway.session_paths import SESSION, PathSession, check_segments
 from seasoned.service.gateway.upstream_streams import UpstreamAnswer, UpstreamStreams

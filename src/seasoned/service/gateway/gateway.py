@@ -21,7 +21,7 @@ from seasoned.service.gateway.call_taps import MODE_WAIT_S, CallChange, Recorded
 from seasoned.service.gateway.family_modes import N_ANSWERS, FamilyMode, FamilyModes, check_modes
 from seasoned.service.gateway.forwarder import CallTap, Forwarder, GatewayRequest
 from seasoned.service.gateway.gateway_episodes import IDLE_S, EpisodeRule, GatewayEpisodes
-from seasoned.service.gateway.mode_threads import ModeThreads
+from seasoned.service.gateway.gateway_shares import ModeThreads
 from seasoned.service.gateway.upstream_streams import SILENCE_S, UpstreamStreams
 from seasoned.service.memory_pool import MemoryPool
 from seasoned.types import Ending
