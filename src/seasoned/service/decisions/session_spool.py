@@ -13,8 +13,8 @@ from typing import Any
 
 from seasoned.errors import ConfigError, EpisodeConflictError, SeasonedError
 from seasoned.memory import EpisodeRecorder, Memory
-from seasoned.service.gateway.call_spool import CallSpool, KeptFile, SpooledCall
-from seasoned.service.gateway.free_episode_id import free_episode_id
+from seasoned.service.gateway.call_spool import CallFile, CallSpool, SpooledCall
+from seasoned.service.gateway.named_episode_ids import free_episode_id
 
 __all__ = ["SessionSpool", "SpooledEpisode"]
 
@@ -37,7 +37,7 @@ class SpooledEpisode:
     task: str
     subject: str | None
     key: str = field(default_factory=lambda: uuid.uuid4().hex)
-    files: list[KeptFile] = field(default_factory=list)
+    files: list[CallFile] = field(default_factory=list)
     n_notes: int = 0
 
     def release(self) -> None:
@@ -85,7 +85,7 @@ class SessionSpool:
             "notes": notes,
         }
         try:
-            kept = self._open().write(SpooledCall(facts, json.dumps(body).encode(), b""))
+            kept = self._open().write(facts, json.dumps(body).encode())
         except ConfigError as error:
             _log.error("LOST if this process is killed: decisions of sessions cannot be spooled (%s).", error)
             return
@@ -101,7 +101,7 @@ class SessionSpool:
         """
         if not self._root.is_dir():
             return 0
-        found: dict[str, list[tuple[SpooledCall, KeptFile]]] = {}
+        found: dict[str, list[tuple[SpooledCall, CallFile]]] = {}
         for spooled, kept in self._open().read():
             if spooled.facts.get("namespace") in memories:
                 found.setdefault(str(spooled.facts.get("key")), []).append((spooled, kept))

@@ -129,6 +129,13 @@ class CallSpool:
             begun.add_done_callback(_release_begun)
             raise
 
+    def write(self, facts: dict[str, Any], body: bytes) -> CallFile | None:
+        """Write what has no answer to wait for, and return its file; None if it cannot be written."""
+        file = self.begin(facts, body)
+        if file is not None:
+            file.end()
+        return file
+
     def begin(self, facts: dict[str, Any], body: bytes) -> CallFile | None:
         """Write a request, and return the file for the parts of its answer; None if it cannot be written."""
         name = f"{time.time_ns():020d}-{os.getpid()}-{next(self._numbers)}"
