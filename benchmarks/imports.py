@@ -3,7 +3,8 @@
 Run: python benchmarks/imports.py [--steps 10000 100000] [--formats tau-bench otel ...] [--folder DIR]
 
 Runs of ten turns (a user's wish, nine calls with results of about 300 characters, an answer) are written in the shape
-of each format: one document or event a line, and for `tau-bench` also as one indented list and as a list on one line.
+of each format: one document or event a line; for `tau-bench` also as one indented list and as a list on one line, and
+for `otel` as one OTLP request on one line.
 A file is imported by the command, in a process of its own, into a new memory. Its CPU time and its largest resident
 memory are those that the system counts. Writes `benchmarks/results/imports.json`.
 """
@@ -107,6 +108,13 @@ def otel(draw: random.Random, number: int) -> Iterator[dict[str, Any]]:
             }
 
 
+def _otlp(span: dict[str, Any]) -> dict[str, Any]:
+    pairs = [{"key": key, "value": {"stringValue": value}} for key, value in span["attributes"].items()]
+    start = str(span["start_time"] * 10**9)
+    ids = {"traceId": span["trace_id"], "spanId": span["span_id"]}
+    return {**ids, "name": span["name"], "startTimeUnixNano": start, "attributes": pairs}
+
+
 SHAPES: dict[str, Callable[[random.Random, int], Iterator[dict[str, Any]]]] = {
     "openai": chat,
     "tau-bench": tau,
@@ -114,7 +122,7 @@ SHAPES: dict[str, Callable[[random.Random, int], Iterator[dict[str, Any]]]] = {
     "claude-code": claude,
     "otel": otel,
 }
-LAYOUTS = {"lines": "", "indented list": "tau-bench", "list on one line": "tau-bench"}
+LAYOUTS = {"lines": "", "indented list": "tau-bench", "list on one line": "tau-bench", "one request": "otel"}
 
 
 def write(path: Path, name: str, layout: str, steps: int) -> None:
@@ -124,6 +132,11 @@ def write(path: Path, name: str, layout: str, steps: int) -> None:
     with path.open("w") as file:
         if layout == "lines":
             file.writelines(json.dumps(document) + "\n" for document in documents)
+            return
+        if layout == "one request":
+            file.write('{"resourceSpans": [{"resource": {"attributes": []}, "scopeSpans": [{"spans": [')
+            file.writelines("," * (index > 0) + json.dumps(_otlp(span)) for index, span in enumerate(documents))
+            file.write("]}]}]}")
             return
         indent = 1 if layout == "indented list" else None
         file.write("[")

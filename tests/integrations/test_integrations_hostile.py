@@ -141,7 +141,11 @@ def test_line_of_a_gigabyte_is_never_in_memory():
     lines = list(bounded_lines(io.BufferedReader(Repeated(1_000_000_000)), limit))
     _, peak = tracemalloc.get_traced_memory()
     tracemalloc.stop()
-    assert lines == [FileLine(1, b"first"), Refusal(2, f"longer than {limit} bytes"), FileLine(3, b"last")]
+    assert lines == [
+        FileLine(1, b"first"),
+        Refusal(2, f"longer than {limit} bytes: split it into a document a line"),
+        FileLine(3, b"last"),
+    ]
     assert peak < 1.5 * limit
 
 
@@ -165,16 +169,16 @@ def test_refused_line_keeps_its_position():
     file = io.BytesIO(b"\n".join([line(CHAT), b'"' + b"x" * 500 + b'"', line(CHAT)]))
     items = list(read_episodes("openai", bounded_lines(file, 300)))
     assert [read.line for read in items] == [1, 2, 3]
-    assert items[1] == Refusal(2, "longer than 300 bytes")
+    assert items[1] == Refusal(2, "longer than 300 bytes: split it into a document a line")
 
 
 def test_document_over_several_lines_is_bounded():
     printed = json.dumps({"messages": ["x" * 10] * 1000}, indent=1).encode().splitlines()
     items = list(read_episodes("openai", [*printed, line(CHAT)], max_document_bytes=500))
     assert [read.line for read in items] == [1, len(printed) + 1]
-    assert items[0].reason == "longer than 500 bytes"
+    assert items[0].reason.startswith("longer than 500 bytes: ")
     [refusal] = read_episodes("openai", [line(CHAT)], max_document_bytes=10)
-    assert refusal.reason == "longer than 10 bytes"
+    assert refusal.reason.startswith("longer than 10 bytes: ")
 
 
 @pytest.mark.parametrize("limit", [0, -1, True, 1.5, "1", None])

@@ -12,7 +12,8 @@ from hypothesis import strategies as st
 
 from seasoned.integrations import Refusal, read_episodes
 from seasoned.integrations.json_input import Document, documents
-from seasoned.integrations.list_lines import _Brackets, document_lines
+from seasoned.integrations.json_stream import Brackets
+from seasoned.integrations.list_lines import document_lines
 
 
 def chat(id_, **fields):
@@ -99,7 +100,7 @@ def test_item_of_more_values_than_a_text_may_have_is_not_parsed():
 @given(st.lists(VALUES, min_size=1, max_size=3), st.booleans())
 def test_the_end_of_an_item_is_found_in_a_text_that_is_read_in_parts(values, ascii_only):
     item, rest = json.dumps(values, ensure_ascii=ascii_only), ', "]"'
-    brackets = _Brackets()
+    brackets = Brackets()
     ends = [brackets.end((item + rest)[:n], 0) for n in range(1, len(item) + 1)]
     assert ends == [None] * (len(item) - 1) + [len(item)]
 

@@ -28,6 +28,7 @@ __all__ = [
     "not_finite_reason",
     "parse_strict_json",
     "reason",
+    "too_long",
 ]
 
 MAX_LINE_BYTES = 256 * 1024 * 1024
@@ -49,6 +50,11 @@ _REPLACED = r"\\u(?:0000|[dD][89a-fA-F][0-9a-fA-F]{2})"
 _ESCAPES = re.compile(
     rf"((?:[^\\]++|\\u[dD][89abAB][0-9a-fA-F]{{2}}{_LOW}|(?!{_REPLACED})\\.)++)|{_REPLACED}", re.DOTALL
 )
+
+
+def too_long(limit: int) -> str:
+    """Return why a value beyond a limit in bytes is refused."""
+    return f"longer than {limit} bytes: split it into a document a line"
 
 
 class FileLine(NamedTuple):
@@ -122,6 +128,10 @@ class Document(NamedTuple):
     n_bytes: int = 0
 
 
+LineSplitter = Callable[[int, bytes, BinaryIO, int], Iterator[FileLine | Refusal] | None]
+"""Parts of a long line, from its number, its first MiB, the file behind that, and the limit; None: it has none."""
+
+
 def bounded_lines(file: BinaryIO, max_line_bytes: int = MAX_LINE_BYTES) -> Iterator[FileLine | Refusal]:
     r"""Yield each line of a file with its number; a line beyond the limit is refused, and never loaded as a whole.
 
@@ -139,11 +149,24 @@ def bounded_lines(file: BinaryIO, max_line_bytes: int = MAX_LINE_BYTES) -> Itera
     return lines_from(file, max_line_bytes)
 
 
-def lines_from(file: BinaryIO, max_line_bytes: int, before: int = 0) -> Iterator[FileLine | Refusal]:
-    """Yield each line of the rest of a file, as `bounded_lines`; `before` is the number of lines before."""
+def lines_from(
+    file: BinaryIO, max_line_bytes: int, before: int = 0, split: LineSplitter | None = None
+) -> Iterator[FileLine | Refusal]:
+    """Yield each line of the rest of a file, as `bounded_lines`.
+
+    Args:
+        file: at the start of a line.
+        max_line_bytes: limit of a line.
+        before: the number of lines before.
+        split: asked of each line beyond 1 MiB; what it returns is yielded in place of the line, unless it is None.
+    """
     number, part_bytes = before, min(_PART_BYTES, max_line_bytes + 1)
     while part := file.readline(part_bytes):
         number += 1
+        is_long = split is not None and len(part) == part_bytes and not part.endswith(b"\n")
+        if is_long and (items := split(number, part, file, max_line_bytes)) is not None:  # type: ignore[misc]
+            yield from items
+            continue
         parts, left_bytes = [part.removesuffix(b"\n")], max_line_bytes - len(part.removesuffix(b"\n"))
         while left_bytes >= 0 and not part.endswith(b"\n") and (part := file.readline(part_bytes)):
             parts.append(part.removesuffix(b"\n"))
@@ -155,7 +178,7 @@ def lines_from(file: BinaryIO, max_line_bytes: int, before: int = 0) -> Iterator
             continue
         while part and not part.endswith(b"\n"):
             part = file.readline(part_bytes)
-        yield Refusal(number, f"longer than {max_line_bytes} bytes")
+        yield Refusal(number, too_long(max_line_bytes))
 
 
 def check_strict_text(text: str) -> str:
@@ -505,7 +528,7 @@ class _PartialValue:
 
     def _parse(self) -> None:
         if self._size > self._limit:
-            self._error = ValueError(f"longer than {self._limit} bytes")
+            self._error = ValueError(too_long(self._limit))
             self.is_open = False
             return
         try:
@@ -551,5 +574,5 @@ class _PartialValue:
 
     def refusal(self) -> Refusal:
         if self._size > self._limit:
-            return Refusal(self._line, f"longer than {self._limit} bytes")
+            return Refusal(self._line, too_long(self._limit))
         return Refusal(self._line, reason(self._error or ValueError("cut off")))
