@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections import Counter
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, fields
 from hashlib import sha256
 from typing import Any
 
@@ -14,6 +14,7 @@ from seasoned.errors import counted, excerpt
 from seasoned.integrations import ReadEpisode, Refusal
 from seasoned.integrations.conversation import ANSWER
 from seasoned.integrations.formats import format_titles
+from seasoned.types import Episode
 
 __all__ = ["ImportReport"]
 
@@ -56,7 +57,7 @@ class ImportReport:
         """
         episode = read.episode
         key = sha256((episode.id or "").encode()).digest()
-        content, place = sha256(repr(episode).encode()).digest(), f"{file} line {read.line}"
+        content, place = _content_hash(episode), f"{file} line {read.line}"
         if key in self._seen:
             known, where = self._seen[key]
             if known == content:
@@ -201,3 +202,12 @@ def _counts(counter: Counter[str]) -> str:
     listed = ", ".join(f"{name} {n}" for name, n in counter.most_common(_LISTED_NAMES))
     more = len(counter) - _LISTED_NAMES
     return listed + (f" and {more} more" if more > 0 else "")
+
+
+def _content_hash(episode: Episode) -> bytes:
+    """Return a hash of an episode for comparisons within one import."""
+    values = [getattr(episode, one.name) for one in fields(episode) if one.name not in ("steps", "final_state")]
+    values += [(step.reward, step.prior, step.propensity) for step in episode.steps]
+    texts = [repr(values), episode.final_state or ""]
+    texts += [text for step in episode.steps for text in (step.state, step.action)]
+    return sha256("\0".join(texts).encode()).digest()  # no text of an episode has a NUL

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import contextlib
+import gc
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, replace
 from typing import Any
@@ -21,6 +23,7 @@ __all__ = ["TraceImport"]
 
 _BATCH_STEPS = 2000
 _LISTED_REFUSALS = 20
+_THRESHOLDS = (50_000, 20, 100)  # of `gc`
 _NO_EPISODE = "Name fields with --messages, --reward and --task, or the --format; nothing was imported."
 
 
@@ -55,11 +58,15 @@ class TraceImport:
             InputError: there is no episode, or `strict` and something is refused.
             EpisodeConflictError: other content is stored under the ids of all episodes.
         """
-        if self.strict or self.rules["evaluation"] is not None or self.rules["reward"] is not None:
-            before = ImportReport()
-            for _ in self._episodes(before):
-                pass
-            self._check(before)
+        with _rare_collections():
+            if self.strict or self.rules["evaluation"] is not None or self.rules["reward"] is not None:
+                before = ImportReport()
+                for _ in self._episodes(before):
+                    pass
+                self._check(before)
+            return self._run(report)
+
+    def _run(self, report: ImportReport) -> dict[str, Any]:
         episodes = self._episodes(report)
         first = next(episodes, None)
         if first is None:
@@ -191,6 +198,17 @@ class TraceImport:
             parts.append(report.details())
         present(found, *parts, summary)
         report.hint(self.rules["task"])
+
+
+@contextlib.contextmanager
+def _rare_collections() -> Iterator[None]:
+    """Collect garbage in cycles rarely: documents have none, and each collection walks the thousands that are held."""
+    thresholds = gc.get_threshold()
+    gc.set_threshold(*_THRESHOLDS)
+    try:
+        yield
+    finally:
+        gc.set_threshold(*thresholds)
 
 
 def _of_import(error: EpisodeConflictError | InputError) -> EpisodeConflictError | InputError:

@@ -19,10 +19,13 @@ __all__ = ["TranscriptEncoder"]
 
 # The masks are UUIDS, TOKENS, HASHES and TIMESTAMPS. A word with a digit is left out whole, so no number is cut off it.
 _SHORTEST_TOKEN = 13  # `eyJ` of a JWT, 8 characters, a dot, and one more; no mask of ids matches a blank
+_SHORTEST_HASH = 7
 _HEX = re.compile("[0-9a-f]{7}")
 _MONTH = "(?:jan|feb|mar|apr|may|jun|jul|aug|[s\u017f]ep|oct|nov|dec)"
-_TIMES = tuple(map(re.compile, (r"\d(?:[-/.:]\d|\d{7})", f" {_MONTH}", r" \d")))  # one is in every text with a time
-_WORD = re.compile(r"[^\W_](?:[\w'-]*\w)?")
+_DATE_SIGNS = "-/.:"  # one stands between two digits of every date and time in digits
+_TIME_IN_DIGITS, _EPOCH = re.compile(r"\d[-/.:]\d"), re.compile(r"\d{8}")
+_TIMES_IN_WORDS = tuple(map(re.compile, (f" {_MONTH}", r" \d")))
+_WORD = re.compile(r"[^\W_]\w*+(?:['-]++\w++)*+")
 _DIGIT = re.compile(r"\d")
 _MAX_VALUES = 2000  # of one JSON text
 _ENUM_WORDS = 3
@@ -143,20 +146,27 @@ def _words_of_short(text: str) -> tuple[str, ...]:
 
 def _read_words(text: str) -> tuple[str, ...]:
     has_no_digit = _known_word if len(text) <= _MAX_READ_CHARS else _has_no_digit
-    return tuple(filter(has_no_digit, _WORD.findall(_masked(text).lower())))
-
-
-def _masked(text: str) -> str:
-    """Return a text with the masks applied, without the cost of those that cannot match."""
     lowered = text.lower()
-    masks: list[Mask] = []
-    if max(map(len, text.split()), default=0) >= _SHORTEST_TOKEN:
-        masks += [UUIDS, TOKENS]
-    if "0x" in lowered or _HEX.search(lowered):
-        masks.append(HASHES)
-    if any(probe.search(lowered) for probe in _TIMES):
-        masks.append(TIMESTAMPS)
-    return apply_masks(text, masks)
+    if masks := list(_possible_masks(text, lowered)):
+        lowered = apply_masks(text, masks).lower()
+    return tuple(filter(has_no_digit, _WORD.findall(lowered)))
+
+
+def _possible_masks(text: str, lowered: str) -> Iterator[Mask]:
+    """Yield the masks that may match in a text: to apply one that cannot costs more than to see that."""
+    longest = max(map(len, text.split()), default=0)  # of what is between blanks
+    if longest >= _SHORTEST_TOKEN:
+        yield UUIDS
+        yield TOKENS
+    is_hex = longest >= _SHORTEST_HASH and _HEX.search(lowered)
+    if is_hex or "0x" in lowered:
+        yield HASHES
+    if (
+        ((is_hex or not lowered.isascii()) and _EPOCH.search(lowered))
+        or (any(sign in lowered for sign in _DATE_SIGNS) and _TIME_IN_DIGITS.search(lowered))
+        or any(probe.search(lowered) for probe in _TIMES_IN_WORDS)
+    ):
+        yield TIMESTAMPS
 
 
 def _has_no_digit(word: str) -> bool:
