@@ -19,6 +19,7 @@ ROUNDS = {
     "kills": Rounds(200, 1_145),  # of writers
     "erasures": Rounds(25, 60),  # kills of erasures, and as many of backups
     "migrations": Rounds(120, 120),  # kills
+    "gateways": Rounds(2, 5),  # of 200 streams at once each
     "disks": Rounds(200, 200),  # refused writes
     "damages": Rounds(200, 250),  # of each kind of damage; a round damages up to six files, 3,386 in all
     "servers": Rounds(20, 22),  # each second one is a kill, the others are stops
