@@ -14,6 +14,7 @@ from seasoned.decisions import NamedOptions
 from seasoned.errors import EpisodeConflictError, InputError, NotFoundError, ReadOnlyStoreError
 from seasoned.llms import LabelReader, ScriptedLLM
 from seasoned.llms.wire.decision_formats import parse_decision_request
+from seasoned.types.episode_cost import EpisodeCost
 
 TICKET = "ticket: the lamp is broken"
 DESKS = {"sales": 0.7, "refunds": 0.2, "it": 0.1}
@@ -174,6 +175,18 @@ def test_holdout_is_honoured_and_its_lift_is_the_accuracy(memory):
     assert lift.treated.mean > lift.control.mean and lift.n_treated + lift.n_control == 24
     assert lift.warnings == ()
     memory.verify()
+
+
+def test_the_wait_for_other_decisions_is_a_cost_of_memory_and_none_of_the_control_group(memory):
+    desk = Decider(memory, DESKS, policy=Holdout(JitRL(memory), memory))
+    asked = NamedOptions.of("a mail", list(DESKS), name="desk")
+    prior = Prior({option: math.log(p) for option, p in DESKS.items()}, "test")
+    for number in range(12):
+        desk.decide_by(asked, prior, episode=f"e{number}", waited_s=50.0, spent=EpisodeCost(seconds=1.0))
+    seconds = {note.episode_id: note.body["seconds"] for note in memory.notes(kind="episode.cost")}
+    for arm, (low, high) in {"treated": (51.0, 60.0), "control": (1.0, 10.0)}.items():
+        of_arm = [seconds[one.id] for one in memory.episodes() if one.arm == arm]
+        assert of_arm and all(low <= one <= high for one in of_arm)
 
 
 def test_argmax_takes_the_most_probable_option_or_the_default_of_another_party(memory):

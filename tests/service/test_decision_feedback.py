@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import pytest
-from decision_upstream import DESKS, systemone_request
+from decision_upstream import DESKS, systemone_answer, systemone_request, upstream_server
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from serving import error_of, serving
@@ -34,6 +34,23 @@ def rewards(client):
 
 def post(client, **body):
     return client.post("/v1/feedback", json=body)
+
+
+def test_the_upstream_s_own_id_names_a_decision_while_it_is_of_one(tmp_path):
+    with upstream_server() as upstream:
+        upstream.body = systemone_answer(urgent={"type": "noul", "noul": 0.7}) | {"id": "resp-1"}
+        settings = DecisionSettings(upstream=upstream.url, holdout=False, memory_timeout_s=20.0)
+        with serving(decisions=settings) as client:
+            first = client.post("/v1/systemone", json=systemone_request(urgent=URGENT))
+            assert first.json()["id"] == "resp-1"
+            judged = post(client, inference_id="resp-1", question="urgent", right="no")
+            assert judged.json()["feedback"]["right"] == "urgent: no"
+            assert rewards(client) == {"urgent: no": 1.0, "urgent: yes": 0.0}
+            upstream.body = systemone_answer() | {"id": "resp-2"}
+            for _ in range(2):
+                client.post("/v1/systemone", json=systemone_request(state="another ticket"))
+                answer = post(client, inference_id="resp-2", question="desk", right="sales")
+            assert answer.status_code == 400 and "several decisions" in answer.text
 
 
 def test_unrated_decision_is_no_evidence(client):

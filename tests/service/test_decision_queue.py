@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import concurrent.futures
 import contextlib
+import json
 import random
 import sqlite3
 import threading
@@ -14,8 +15,12 @@ import pytest
 from decision_upstream import systemone_request, upstream_server
 from serving import serving
 
+from seasoned import Memory
 from seasoned.service import DecisionSettings
+from seasoned.service.bearer_tokens import ANYONE
 from seasoned.service.decisions.decision_queue import Admission, DecisionQueue
+from seasoned.service.decisions.decision_service import DecisionService
+from seasoned.service.decisions.http_messages import HttpRequest
 
 
 def served(admission, rate, turn_s, refusal_s, *, n=4000, seed=0):
@@ -160,3 +165,22 @@ def test_refused_decision_is_the_upstreams_and_says_so(tmp_path):
             refused = [reason for reason in reasons if "too many decisions at a time" in reason]
             assert len(refused) >= 10 and len(refused) < 24
             assert all("x-seasoned-inference-id" not in response.headers for response in responses)
+
+
+def test_a_compared_decision_counts_its_wait_for_a_turn():
+    service = DecisionService(DecisionSettings(model="uniform", memory_timeout_s=20.0))
+    request = HttpRequest("/v1/systemone", {}, [], json.dumps(systemone_request()).encode(), ANYONE)
+    with Memory.open(":memory:") as memory, contextlib.closing(service):
+        seconds = {"treated": [], "control": []}
+        for _ in range(12):
+            queue = service._queue(memory)
+            with queue.turn():
+                thread = threading.Thread(target=service.answer, args=("systemone", memory, request))
+                thread.start()
+                while not len(queue):
+                    time.sleep(0.0005)
+                time.sleep(0.05)
+            thread.join()
+        for note in memory.notes(kind="episode.cost"):
+            seconds[memory.get(note.episode_id).arm].append(note.body["seconds"])
+    assert min(seconds["treated"]) > 0.05 > min(seconds["control"])

@@ -26,7 +26,7 @@ from seasoned.protocols import EvidenceSource, Policy
 from seasoned.protocols.recorded_episode import RecordedEpisode, recording
 from seasoned.types import Decision, Episode, Feedback, Label, Prior, Thumbs
 from seasoned.types.episode_cost import EpisodeCost
-from seasoned.types.notes import COST
+from seasoned.types.notes import COST, RESPONSE
 
 __all__ = ["DecidedStep", "Decider", "DecisionMemory", "OptionSelection"]
 
@@ -208,6 +208,8 @@ class Decider:
         choose: OptionSelection | None = None,
         default: str | None = None,
         spent: EpisodeCost | None = None,
+        waited_s: float = 0.0,
+        response: str | None = None,
     ) -> Decision:
         """Return a decision by a prior that was read already, and store it.
 
@@ -220,6 +222,9 @@ class Decider:
                 shifts nothing. Its propensity is 1 if no option is more probable, else its probability.
             spent: what the prior cost. With the time of the decision it is noted where the episode is compared
                 (`Holdout`), so that `Memory.lift` has the costs of both arms.
+            waited_s: seconds for which the decision waited for others by memory: a cost of memory, and none of the
+                control group.
+            response: id of a note by which feedback finds the decision too (`Memory.next_response_note_id`).
 
         Raises:
             InputError, EpisodeConflictError, StoreError: as for `decide`.
@@ -228,8 +233,11 @@ class Decider:
             asked.task, id=episode, model=prior.model, subject=subject, awaits_feedback=True
         )
         recorded = RecordedEpisode(recorder.id, asked.task, self.memory, recorder.note)
-        step = self.decide_step(recorded, asked, prior, seed=seed, choose=choose, default=default, spent=spent)
+        how: dict[str, Any] = {"choose": choose, "default": default, "spent": spent, "waited_s": waited_s}
+        step = self.decide_step(recorded, asked, prior, seed=seed, **how)
         step.record_in(recorder)
+        if response is not None:
+            recorder.note(RESPONSE, {}, 0, id=response)
         try:
             stored_id = recorder.commit()
         except StoreError as error:
@@ -251,12 +259,13 @@ class Decider:
         choose: OptionSelection | None = None,
         default: str | None = None,
         spent: EpisodeCost | None = None,
+        waited_s: float = 0.0,
     ) -> DecidedStep:
         """Return a decision as a step of an episode that the caller records and commits; nothing is stored.
 
         Args:
             episode: that the caller records.
-            asked, prior, seed, choose, default, spent: see `decide_by`.
+            asked, prior, seed, choose, default, spent, waited_s: see `decide_by`.
             number: of the step in the episode.
 
         Raises:
@@ -275,7 +284,7 @@ class Decider:
         if (choose or self.choose) == "argmax":
             default_action = None if default is None or decision.mode == "memory" else action_of[default]
             decision = _greedy(decision, default_action)
-        cost = _cost(spent, time.perf_counter() - began, decision) if episode.is_compared else None
+        cost = _cost(spent, time.perf_counter() - began, waited_s, decision) if episode.is_compared else None
         return DecidedStep(asked, decision, cost)
 
     def _decision(self, state: str, candidates: Prior, **options: Any) -> Decision:
@@ -396,8 +405,10 @@ def _without_evidence(decision: Decision) -> Decision:
     )
 
 
-def _cost(spent: EpisodeCost | None, seconds: float, decision: Decision) -> EpisodeCost:
+def _cost(spent: EpisodeCost | None, seconds: float, waited_s: float, decision: Decision) -> EpisodeCost:
     """Return what an episode of one decision cost, without the shadow decision, which only measures."""
+    if decision.arm != "control":
+        seconds += waited_s
     if decision.shadow is not None:
         seconds -= decision.shadow.took_s
     tokens, usd, before = (None, None, 0.0) if spent is None else (spent.tokens, spent.usd, spent.seconds or 0.0)

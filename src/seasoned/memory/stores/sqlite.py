@@ -440,7 +440,9 @@ def _statements(version: int) -> Iterator[str]:
 
 def _definitions(connection: sqlite3.Connection) -> tuple[str, ...]:
     """Return the statements that make the tables and indexes of this store."""
-    return tuple(sql for (sql,) in connection.execute("SELECT sql FROM sqlite_master WHERE sql NOT NULL ORDER BY rowid"))
+    return tuple(
+        sql for (sql,) in connection.execute("SELECT sql FROM sqlite_master WHERE sql NOT NULL ORDER BY rowid")
+    )
 
 
 @functools.cache

@@ -7,6 +7,7 @@ import contextlib
 import logging
 import math
 import os
+import re
 import threading
 import time
 import uuid
@@ -60,6 +61,7 @@ UPSTREAM_KEY = "SEASONED_UPSTREAM_KEY"
 
 _OK = 200
 _LARGE_BYTES = 256 * 1024
+_RESPONSE_ID = re.compile(r"[!-~]{1,200}")
 _MOST_MODEL_CHARS = 200
 _TURN_SHARE = 0.4
 """Of the wait for memory: so long a decision waits for those before it, and so long at most is its own turn."""
@@ -125,14 +127,23 @@ class _Outcome:
         reasons: why memory has no part, by the key of the question, or "" for all.
         upstream_s: seconds until the answer of the server or the model.
         session: the id of the session and its owner, if the decisions are steps of the session's episode.
+        upstream_id: the `id` in the upstream's answer, by which feedback finds the decisions too.
     """
 
     inference_id: str
     several: bool = False
     upstream_s: float = 0.0
     session: tuple[str, str | None] | None = None
+    upstream_id: str | None = None
     decisions: dict[str, Decision] = field(default_factory=dict)
     reasons: dict[str, str] = field(default_factory=dict)
+
+    def response_note(self, memory: Memory, key: str) -> str | None:
+        """Return the id of the note by which feedback with the upstream's id finds the decision on a question."""
+        if self.upstream_id is None:
+            return None
+        key = memory.redacted(key)
+        return memory.next_response_note_id(episode_id(self.upstream_id, key if self.several else None))
 
     def mode(self) -> str:
         """Return the strongest of the modes: memory, holdout, base."""
@@ -312,6 +323,9 @@ class DecisionService:
         except (InputError, ModelAnswerError) as error:
             outcome.reasons[""] = f"the upstream's answer cannot be read: {error}"
             return answer
+        stated_id = document.get("id")
+        if isinstance(stated_id, str) and _RESPONSE_ID.fullmatch(stated_id) and self._upstream is not None:
+            outcome.upstream_id = stated_id
         stated = document.get("model")
         name = stated if isinstance(stated, str) and stated.strip() else request.model
         model = name.strip()[:_MOST_MODEL_CHARS] or None
@@ -373,8 +387,9 @@ class DecisionService:
             person = subject if isinstance(subject, str) and subject.strip() else None
             # A yes or no has no choice on the wire: the caller takes the more probable one.
             options: dict[str, Any] = {"choose": "argmax" if question.kind == "yes_no" else None}
-            options |= {"default": default, "spent": spent}
+            options |= {"default": default, "spent": spent, "waited_s": waited_s}
             if outcome.session is None:
+                options["response"] = outcome.response_note(memory, question.key)
                 decision = decider.decide_by(asked, prior, episode=id_, subject=person, **options)
                 return lambda: decision
             sessions = self._sessions_of(memory)
@@ -387,15 +402,15 @@ class DecisionService:
 
         limit_s = self.settings.memory_timeout_s * max(1.0, len(question.options) / 1000)
         queue = self._queue(memory)
-        asked_at = time.monotonic()
+        asked_at, waited_s = time.monotonic(), 0.0
         try:
             with queue.turn() as has_turn:
                 if not has_turn:
                     rule = f"a decision waits at most {queue.admission.most_wait_s:g} s for those before it"
                     failed(f"not decided by memory: too many decisions at a time, {rule}")
                     return
-                left_s = limit_s - (time.monotonic() - asked_at)
-                recorded = self._fallback(memory).run(decide, otherwise=failed, timeout_s=left_s)
+                waited_s = time.monotonic() - asked_at
+                recorded = self._fallback(memory).run(decide, otherwise=failed, timeout_s=limit_s - waited_s)
             if recorded is not None:
                 outcome.decisions[question.key] = recorded()
         except SeasonedError as error:

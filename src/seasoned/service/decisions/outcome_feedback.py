@@ -22,6 +22,7 @@ from seasoned.service.json_documents import check_json_fields
 from seasoned.service.permissions import authored, check_own
 from seasoned.service.schemas import METRIC_FIELDS, feedback_schema
 from seasoned.types import Feedback, Label, OwnAnswer, Step, Thumbs, feedback_record
+from seasoned.types.notes import response_note_id
 
 __all__ = ["add_any_feedback", "revoke_any_feedback"]
 
@@ -317,6 +318,8 @@ def _decision(memory: Memory, inference_id: object, question: object, holder: To
     """
     id_, name = _names(memory, inference_id, question, holder)
     of_session = episode_id(id_, name)
+    for one in (id_, of_session):
+        _check_unambiguous(memory, one)
     if name is None:
         return id_
     if memory.response_step(of_session) is not None:
@@ -336,6 +339,15 @@ def _decision(memory: Memory, inference_id: object, question: object, holder: To
     if alone is not None and _asks(alone.task, alone.steps, name):
         return id_
     raise _unasked(question, id_)
+
+
+def _check_unambiguous(memory: Memory, id_: str) -> None:
+    """Refuse the id of an upstream's answer that several decisions have."""
+    place = memory.response_step(id_)
+    is_decision = place is not None and place[0].startswith(INFERENCE_PREFIX)
+    if is_decision and memory.next_response_note_id(id_) != response_note_id(id_, 2):
+        rule = "the upstream gave this id to several decisions"
+        raise InputError(f"id {excerpt(id_)}", rule, "Name one by the header x-seasoned-inference-id.")
 
 
 def _unasked(question: object, id_: str) -> NotFoundError:
