@@ -15,6 +15,7 @@ from seasoned.lab.diagnosis.outcome_checks import check_held_back, check_identif
 from seasoned.lab.diagnosis.record_checks import (
     check_exclusions,
     check_feedback,
+    check_labels,
     check_notes,
     check_priors,
     check_rewards,
@@ -110,14 +111,16 @@ def diagnose(memory: Memory, *, policy: str = "default", last: int | None = None
     scores = score(memory, episodes, policy=policy, seed=seed)
     shown = memory.impressions(None)
     recurrence = check_recurrence(states, memory.encoder, needed=settings.similarity == "jaccard")
+    awaiting = memory.awaiting()
     checks = [
         check_priors(episodes, in_prompts={one.place[0] for one in shown}),
         *check_exclusions(len(stored), n_aborted, len(excluded_episodes)),
-        *check_awaiting(len(stored) - n_aborted, memory.awaiting(), memory.feedback_rule(), time.time()),
+        *check_awaiting(len(stored) - n_aborted, awaiting, memory.feedback_rule(), time.time()),
         check_rewards(episodes),
         check_repeated_failure(episodes),
         *check_examples(memory, episodes, shown),
         *check_feedback(raw, events),
+        *check_labels(raw, events, len(awaiting)),
         *check_notes(memory.notes(quarantined=True)),
         recurrence,
         check_distinctness(states, settings.threshold, settings.similarity),

@@ -12,10 +12,10 @@ from seasoned.core import robust_spread
 from seasoned.errors import InputError, counted, excerpt
 from seasoned.lab.diagnosis.check_result import CheckResult, Number, finding_if, not_checked, share
 from seasoned.memory.values.events import Event
-from seasoned.types import ALTERNATIVE, Episode, Note
+from seasoned.types import ALTERNATIVE, Episode, Label, Note
 from seasoned.types.notes import check_known_body
 
-__all__ = ["check_exclusions", "check_feedback", "check_notes", "check_priors", "check_rewards"]
+__all__ = ["check_exclusions", "check_feedback", "check_labels", "check_notes", "check_priors", "check_rewards"]
 
 _MAX_UNKNOWN = 0.1
 _MAX_EXCLUDED = 0.2
@@ -25,6 +25,10 @@ _MIN_PAIRS = 10
 _MAX_DISAGREEMENT = 0.3
 _MIN_WEIGHT = 0.1
 _LISTED_NOTES = 5
+_MIN_LABELS = 20
+_MIN_RIGHT = 0.05
+_MIN_EXPECTED = 0.25
+_MIN_UNLABELLED = 0.2
 
 
 def check_priors(episodes: Sequence[Episode], *, in_prompts: Collection[str] = ()) -> CheckResult:
@@ -185,6 +189,50 @@ def check_feedback(raw: Sequence[Episode], events: Sequence[Event]) -> list[Chec
         _check_contradictions(list(by_step.values())),
         *(_check_weight(source, source_events) for source, source_events in sources),
         *(_check_agreement(source, source_events, raw) for source, source_events in sources),
+    ]
+
+
+def check_labels(raw: Sequence[Episode], events: Sequence[Event], n_awaiting: int) -> list[CheckResult]:
+    """Check that labels are of right answers too, and not of wrong ones alone; nothing without labels of decisions.
+
+    Where only wrong answers are labelled, the option that is right most of the time is seen as wrong whenever it is
+    judged. A model that is never right looks alike; so the labels must be of a part of the decisions, and the model
+    must have expected to be right.
+
+    Args:
+        raw, events: as for `check_feedback`.
+        n_awaiting: the number of episodes that await feedback.
+    """
+    steps = {(str(one.id), at): step for one in raw for at, step in enumerate(one.steps) if step.prior is not None}
+    right: dict[tuple[str, int], bool] = {}
+    for event in events:
+        place = event.episode_id, event.step
+        if event.kind == Label.kind and place in steps:
+            right[place] = right.get(place, False) or event.reward > 0.0
+    if not right:
+        return []
+    n, n_right = len(right), sum(right.values())
+    logprobs = [(steps[place].prior or {}).get(steps[place].action, -math.inf) for place in right]
+    expected = math.fsum(map(math.exp, logprobs)) / n
+    name = "labels of right answers"
+    rule = (
+        f"at least {_MIN_RIGHT:.0%} of the labelled decisions were right, where the model expected {_MIN_EXPECTED:.0%} "
+        f"and {_MIN_UNLABELLED:.0%} as many wait for a label (from {_MIN_LABELS} labels on)"
+    )
+    numbers: dict[str, Number] = {"labelled": n, "right": n_right, "expected": expected, "awaiting": n_awaiting}
+    if n < _MIN_LABELS:
+        return [not_checked(name, f"{n} labelled decisions", rule, **numbers)]
+    return [
+        finding_if(
+            n_right < _MIN_RIGHT * n and expected >= _MIN_EXPECTED and n_awaiting >= _MIN_UNLABELLED * n,
+            name,
+            f"the executed option was right in {share(n_right, n, 'labelled decisions')}, where the model expected "
+            f"{expected:.0%}; {n_awaiting} episodes wait for feedback",
+            rule=rule,
+            next_step="If labels come for wrong answers only, the choice drifts away from what is right most of the "
+            "time: send the label of confirmed answers too (right=...), or of a random share.",
+            numbers=numbers,
+        )
     ]
 
 
