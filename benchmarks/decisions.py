@@ -8,7 +8,7 @@ FOLDER contains CLINC150 (github.com/clinc/oos-eval): `data_full.json` and `doma
 drawn without replacement; an arm picks one option and then learns its reward. The mean reward is of decisions made
 before learning from them, always the true reward; regret is the best reward minus the earned one, summed. Every arm
 gets the same rounds. With `--sentences` all seeds draw from as many sentences, which a model reads once; intervals then
-hold for these sentences alone. An arm may be followed by settings: `default?beta=8&kappa=none`. A finished run is a
+hold for these sentences alone. `--prior "simulated?lift=2"` is a model that knows something. An arm may be followed by settings: `default?beta=8&kappa=none`. A finished run is a
 line in the file of `--runs`, and is not repeated while the code that it depends on is the same. Writes
 `results/NAME.json` and `results/NAME.png`.
 """
@@ -29,6 +29,7 @@ import multiprocessing
 import os
 import sys
 import time
+import zlib
 from collections import defaultdict
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from concurrent.futures import ProcessPoolExecutor, as_completed
@@ -42,7 +43,7 @@ from workload import write_result
 
 import seasoned
 from seasoned.build import make_reader
-from seasoned.core import mean_interval
+from seasoned.core import log_softmax, mean_interval
 from seasoned.envs.env_options import parse_query
 from seasoned.envs.intent_rounds import IntentData, IntentRound, IntentTask, draw_rounds, intent_options, read_intents
 
@@ -68,6 +69,7 @@ SLOW: dict[str, tuple[str, ...]] = {
 """The tasks of slow arms, and of those that say little, unless they are named."""
 
 REFERENCE = "default"
+SIMULATED = "simulated"  # the prior of a model that knows something, by its settings `lift` and `deviation`
 ROOMS = ("core", "memory", "policies", "states", "types", "actions")  # the code that a decision runs
 WINDOW = 200
 ARM_STREAM = 4  # the random stream of an arm; those of the rounds are 0 to 3
@@ -133,7 +135,13 @@ def _setting(run: Run, data: str, cache: str | None) -> tuple[tuple[str, ...], l
     labelled = _data(data) if run.sentences is None else _some(_data(data), run.sentences)
     options = intent_options(labelled, task, run.seed)
     drawn = draw_rounds(labelled, task, run.seed, rounds if run.rounds is None else run.rounds)
-    prior_of = _uniform(options) if run.prior == "uniform" else _model_prior(run.prior, cache, question, options)
+    name, settings = _settings_of(run.prior)
+    if name == "uniform":
+        prior_of = _uniform(options)
+    elif name == SIMULATED:
+        prior_of = _simulated(options, drawn, **settings)
+    else:
+        prior_of = _model_prior(run.prior, cache, question, options)
     return options, drawn, prior_of
 
 
@@ -149,6 +157,16 @@ def _some(data: IntentData, n: int) -> IntentData:
 def _uniform(options: Sequence[str]) -> PriorOf:
     prior = dict.fromkeys(options, -float(np.log(len(options))))
     return lambda text: prior
+
+
+def _simulated(options: Sequence[str], rounds: Sequence[IntentRound], lift: float, deviation: float = 1.5) -> PriorOf:
+    """Return the prior of a model with normal logits, the right option's larger by `lift`; the same in every run."""
+    priors = {}
+    for each in rounds:
+        logits = np.random.default_rng(zlib.crc32(each.text.encode())).normal(0.0, deviation, len(options))
+        logits += lift * np.array([each.rewards[option] == 1.0 for option in options])
+        priors[each.text] = dict(zip(options, log_softmax(logits).tolist(), strict=True))
+    return priors.__getitem__
 
 
 def _model_prior(model: str, cache: str | None, question: str, options: Sequence[str]) -> PriorOf:
@@ -216,12 +234,16 @@ def play_all(
 
 def _read_priors(runs: Sequence[Run], data: str, cache: str | None) -> None:
     """Read the model's priors of all rounds into the cache, once and in one process: a model uses every core."""
-    models = [run._replace(arm="", code="") for run in runs if run.prior != "uniform"]
+    models = [run._replace(arm="", code="") for run in runs if _is_read(run.prior)]
     for run in dict.fromkeys(models):
         _, rounds, prior_of = _setting(run, data, cache)
         for each in rounds:
             prior_of(each.text)
         print(f"{run.task} {run.seed}: {len(rounds)} priors read", flush=True)
+
+
+def _is_read(prior: str) -> bool:
+    return _settings_of(prior)[0] not in ("uniform", SIMULATED)
 
 
 def _play_in_processes(runs: list[Run], data: str, cache: str | None, jobs: int) -> Iterator[tuple[Run, Played]]:
@@ -407,13 +429,15 @@ def main() -> None:
     parser.add_argument("--first-seed", type=int, default=0)
     parser.add_argument("--rounds", type=int, help="at most this many rounds of every task")
     parser.add_argument("--sentences", type=int, help="draw from this many sentences, the same at every seed")
-    parser.add_argument("--prior", default="uniform", help="uniform, or a model such as local?threads=1")
+    parser.add_argument(
+        "--prior", default="uniform", help="uniform, simulated?lift=2, or a model such as local?threads=1"
+    )
     parser.add_argument("--cache", help="folder for the model's answers; needed with a model")
     parser.add_argument("--jobs", type=int, default=1)
     parser.add_argument("--runs", type=Path, default=Path("runs/decisions.jsonl"))
     parser.add_argument("--name", default="decisions", help="of the files in results/")
     options = parser.parse_args()
-    if options.prior != "uniform" and options.cache is None:
+    if _is_read(options.prior) and options.cache is None:
         parser.error("--prior with a model needs --cache FOLDER")
     arms = installed_arms(options.arms or [name for name in KINDS if name not in SKIPPED])
     if options.prior != "uniform" and "alone" not in arms:

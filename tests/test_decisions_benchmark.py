@@ -188,6 +188,23 @@ def test_priors_of_a_model_reach_the_arms_and_are_read_once(bench, folder, tmp_p
     assert len({str(request) for request in model.requests}) == len(model.requests) < 2 * 12 + 2
 
 
+def test_simulated_prior_knows_as_much_at_every_seed_and_arm(bench, folder):
+    priors = {}
+    for seed in (0, 1):
+        arm = Recorder(bench.Choice)
+        bench.KINDS["recorder"] = bench.ArmKind("a recorder", lambda options, seed, arm=arm: arm)
+        one = run(bench, task="domains", arm="recorder", seed=seed, rounds=None, prior="simulated?lift=2")
+        bench.play_run(one, folder, None)
+        texts = [call[1] for call in arm.calls if call[0] == "decide"]
+        priors[seed] = dict(zip(texts, arm.priors, strict=True))
+    assert priors[0] == priors[1]
+    right = {
+        each.text: max(each.rewards, key=each.rewards.get)
+        for each in draw_rounds(read_intents(folder), IntentTask("domains"), 0)
+    }
+    assert 0.5 < np.mean([np.exp(prior[right[text]]) for text, prior in priors[0].items()]) < 0.8
+
+
 def test_seeds_draw_from_the_same_few_sentences_in_orders_of_their_own(bench, folder):
     shown = []
     for seed in (0, 1, 2):
