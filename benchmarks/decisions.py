@@ -8,9 +8,9 @@ FOLDER contains CLINC150 (github.com/clinc/oos-eval): `data_full.json` and `doma
 drawn without replacement; an arm picks one option and then learns its reward. The mean reward is of decisions made
 before learning from them, always the true reward; regret is the best reward minus the earned one, summed. Every arm
 gets the same rounds. With `--sentences` all seeds draw from as many sentences, which a model reads once; intervals then
-hold for these sentences alone. `--prior "simulated?lift=2"` is a model that knows something. An arm may be followed by settings: `default?beta=8&kappa=none`. A finished run is a
-line in the file of `--runs`, and is not repeated while the code that it depends on is the same. Writes
-`results/NAME.json` and `results/NAME.png`.
+hold for these sentences alone. `--prior "simulated?lift=2"` is a model that knows something. An arm may be followed by
+settings: `default?beta=8&kappa=none`. A finished run is a line in the file of `--runs`, and is not repeated while the
+code that it depends on is the same. Writes `results/NAME.json` and `results/NAME.png`.
 """
 
 from __future__ import annotations
