@@ -126,5 +126,5 @@ $(VENV)/demo.stamp: pyproject.toml $(VENV)/python.stamp
 	@touch $@
 
 $(VENV)/dev.stamp: $(VENV)/demo.stamp
-	@$(PIP) install -qq -e '.[local,openai,textworld,gymnasium,plot,postgres,fast,serve]' --group dev
+	@$(PIP) install -qq -e '.[local,openai,textworld,gymnasium,plot,postgres,fast,serve,mcp]' --group dev
 	@touch $@

@@ -42,6 +42,7 @@ MODULES = (
     "seasoned.lab.forks.fork",
     "seasoned.lab.code_survival.survival",
     "seasoned.integrations.harbor",
+    "seasoned.integrations.mcp",
 )
 SECTIONS = {"Args", "Example", "Raises", "Returns", "Yields"}
 

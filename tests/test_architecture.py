@@ -123,6 +123,7 @@ ROOMS = {
         lab        : params format exit_codes
         serve      : params format
         lift       : params format
+        mcp        : params
         memory     : lazy_group params format
         main       : lazy_group exit_codes
     """,

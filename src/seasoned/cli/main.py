@@ -23,6 +23,7 @@ HEADINGS = {
         "memory": "seasoned.cli.memory.group:memory",
         "lift": "seasoned.cli.lift:lift",
         "serve": "seasoned.cli.serve:serve",
+        "mcp": "seasoned.cli.mcp:mcp",
     },
 }
 """To add a command: a file of its name in this folder, and its line here."""
