@@ -56,7 +56,9 @@ def mcp(
         raise click.UsageError("--encoder is for a new memory; give --create too, or leave it out")
     from seasoned.build import open_memory
     from seasoned.integrations.mcp import MemoryTools, make_server
+    from seasoned.integrations.mcp.server import load_sdk
 
+    load_sdk()  # a missing one is told before a memory is created
     settings = {
         name: value
         for name, value in (

@@ -8,6 +8,7 @@ import json
 import re
 from collections.abc import Callable
 from functools import wraps
+from types import ModuleType
 from typing import Any, ParamSpec, TypeVar
 
 import seasoned
@@ -15,7 +16,7 @@ from seasoned.errors import SeasonedError
 from seasoned.integrations.mcp.memory_tools import MemoryTools
 from seasoned.registry import load_extra
 
-__all__ = ["INSTRUCTIONS", "make_server"]
+__all__ = ["INSTRUCTIONS", "load_sdk", "make_server"]
 
 INSTRUCTIONS = """\
 This memory learns which actions work in which situations, from what was recorded and how it turned out.
@@ -48,7 +49,7 @@ def make_server(tools: MemoryTools, *, read_only: bool = False) -> Any:
     Raises:
         MissingExtraError: the package `mcp` is not installed.
     """
-    module = load_extra("mcp.server.mcpserver", _EXTRA)
+    module = load_sdk()
     tool_type = load_extra("mcp.server.mcpserver.tools", _EXTRA).Tool
     hints_type = load_extra("mcp.types", _EXTRA).ToolAnnotations
     tool_error = load_extra("mcp.server.mcpserver.exceptions", _EXTRA).ToolError
@@ -76,6 +77,15 @@ def make_server(tools: MemoryTools, *, read_only: bool = False) -> Any:
 
     server.resource("seasoned://stats", description="Counts of the memory.", mime_type="application/json")(stats)
     return server
+
+
+def load_sdk() -> ModuleType:
+    """Import the package `mcp`.
+
+    Raises:
+        MissingExtraError: it is not installed.
+    """
+    return load_extra("mcp.server.mcpserver", _EXTRA)
 
 
 def _answering(method: Callable[_P, _R], tool_error: type[Exception]) -> Callable[_P, _R]:
