@@ -38,7 +38,7 @@ class Gateway:
 @contextlib.contextmanager
 def gateway_of(server, path, redact=None, token=None, **settings):
     """Serve a gateway."""
-    decisions, calls = DecisionSettings(upstream=server.url), GatewaySettings(**settings)
+    decisions, calls = DecisionSettings(upstream=server.url), GatewaySettings(**{"id_wait_s": GUARD_S, **settings})
     app = make_app(path, create=True, redact=redact, token=token, decisions=decisions, gateway=calls)
     ready, listening = threading.Event(), listen("127.0.0.1", 0, secured=token is not None)
     running = make_server(app, ready=ready.set)

@@ -73,7 +73,7 @@ def results(api, answered, said="done"):
 
 
 def serving_modes(server, path, modes, **settings):
-    settings = GatewaySettings(modes=modes, **{"mode_wait_s": 20.0, **settings})
+    settings = GatewaySettings(modes=modes, **{"mode_wait_s": 20.0, "id_wait_s": 20.0, **settings})
     return serving(path, create=False, decisions=DecisionSettings(upstream=server.url), gateway=settings)
 
 

@@ -91,7 +91,7 @@ def test_locked_store_delays_no_call_and_its_episode_has_an_id(upstream, tmp_pat
     path = tmp_path / "agent.db"
     said = b'data: {"id": "c-%d", "choices": [{"index": 0, "delta": {"content": "yes"}, "finish_reason": "stop"}]}\n\n'
     ids, slowest_s = [], 0.0
-    settings = GatewaySettings(spool=tmp_path / "calls")
+    settings = GatewaySettings(spool=tmp_path / "calls", id_wait_s=GUARD_S)
     with (
         gateway(upstream.url, path, gateway=settings) as port,
         closing(sqlite3.connect(path, isolation_level=None)) as other,
@@ -107,11 +107,9 @@ def test_locked_store_delays_no_call_and_its_episode_has_an_id(upstream, tmp_pat
             assert status == 200
             ids.append(dict(headers).get("x-seasoned-episode-id"))
         other.execute("ROLLBACK")
-    known = {number: id_ for number, id_ in enumerate(ids) if id_ is not None}
-    assert len(known) > 1 and slowest_s < 0.7  # a header is left out after 15 ms, as on a busy machine
+    assert slowest_s < 0.7
     if is_named:
-        assert known == {number: f"trial-{number}" for number in known}
+        assert ids == [f"trial-{number}" for number in range(6)]
         return
     with closing(sqlite3.connect(path)) as store:
-        stored = {id_ for (id_,) in store.execute("SELECT id FROM episode")}
-    assert len(stored) == 6 and set(known.values()) <= stored
+        assert {id_ for (id_,) in store.execute("SELECT id FROM episode")} == set(ids)

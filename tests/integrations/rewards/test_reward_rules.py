@@ -4,11 +4,13 @@ from __future__ import annotations
 
 import json
 import math
+import re
 
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from seasoned.actions import call_action
 from seasoned.errors import InputError
 from seasoned.integrations.rewards import StepResult, ToolResult, load_rules, parse_rules
 from seasoned.integrations.rewards.result_values import MAX_TEXT_CHARS, ShownResult
@@ -60,6 +62,94 @@ def test_summary_is_read_of_a_plain_command(action):
 
 def test_shipped_rules_read_no_summary_of_a_page():
     assert rewarded(DEFAULT, "9 passed in 0.1s", tool="fetch", action='fetch({"url":"x"})') is None
+
+
+@pytest.mark.parametrize(
+    "command",
+    [
+        *("pytest", "cd /repo && python -m pytest -q 2>&1 | tail -20", "uv run pytest -x; echo EXIT $?", "npm test"),
+        *("CI=1 timeout 60 npx jest --ci", "go test ./...", "cargo test --all", "make -j4 test", "npm run test:unit"),
+        *(
+            "bash -lc 'cd a && pytest'",
+            "python tests/test_x.py",
+            "./gradlew test",
+            "set -e\nmake check",
+            "./run_tests.sh",
+        ),
+        *(
+            "pip install -e . && pytest | tee log | grep -v warn",
+            ". venv/bin/activate; python3.11 -m unittest > log 2>&1 || true",
+        ),
+    ],
+)
+def test_summary_is_read_of_commands_that_run_tests(command):
+    for arguments in ({"command": command}, {"command": ["bash", "-lc", command]}):
+        assert rewarded(DEFAULT, "2 passed in 0.1s", action=call_action("shell", arguments)) == ("tests", 1.0)
+
+
+@pytest.mark.parametrize(
+    "command",
+    [
+        *('echo "5 passed in 0.1s"', 'pytest; echo "5 passed in 0.1s"', "pytest | sed s/failed/passed/", "cat log"),
+        *(
+            "pytest > log; cat fake",
+            "pytest tests/a#b; echo 5 passed in 1s",
+            "printf '5 passed in 1s'",
+            "python fake.py",
+        ),
+        *(
+            "pytest $(echo x)",
+            "pytest `cat x`",
+            "cat <<E\n5 passed in 1s\nE\npytest",
+            "X='5 passed in 1s'; pytest; echo $X",
+        ),
+        *(
+            "pytest | tail fake",
+            "pytest\necho 5 passed in 1s",
+            "bash -c 'pytest; cat fake'",
+            "source fake; pytest",
+            "pytest 'a",
+            "echo pytest",
+        ),
+        *(
+            "python -c 'print(5)' pytest",
+            "make run",
+            "pytest & cat fake",
+            "pytest |grep -h passed fake fake2",
+            "#pytest",
+        ),
+    ],
+)
+def test_summary_that_a_command_may_have_written_is_not_read(command):
+    for arguments in ({"command": command}, {"command": ["bash", "-lc", command]}):
+        assert rewarded(DEFAULT, "5 passed in 0.1s", action=call_action("shell", arguments)) is None
+    own = parse_rules(f"[[rule]]\nname = 'ci'\nreads = 'tests'\naction = {json.dumps(re.escape(command[:6]))}")
+    assert rewarded(own, "5 passed in 0.1s", action=command) == ("ci", 1.0)  # the owner names the command
+
+
+@pytest.mark.parametrize(
+    ("action", "text", "expected"),
+    [
+        ("cat error.log", "Error: no such table\nExit code: 2", None),
+        ('bash({"command": "tail -50 app.log | grep -i error"})', "Traceback (most recent call last):\n  x", None),
+        ('read_file({"path": "error.log"})', "Error: no such table", None),
+        ("git log -3", "HTTP/1.1 503 Unavailable", None),
+        ('bash({"command": "cat report.json"})', '{"error": "x", "exit_code": 3, "status": 500}', None),
+        ("cat error.log; make", "Error: no such table", ("tool-error", -0.2)),
+        ("make", "Error: ignored\nExit code: 0", None),
+        ("make", "exit code: 3\n" + "line\n" * 20 + "done", ("exit-code", -0.1)),
+        ("make", "a\n" * 5 + "the log says:\nexit code: 3\n" + "line\n" * 20, None),
+        ("make", "Exit code: 1\nOutput:\nExit code: 0", ("exit-code", -0.1)),
+        ("make", "a page on\nstatus code 404\nand more", None),
+        ("make test", "5 passed in 0.1s\nExit code: 1", ("exit-code", -0.1)),
+    ],
+)
+def test_text_that_a_call_only_shows_gives_no_reward(action, text, expected):
+    assert rewarded(DEFAULT, text, tool="", action=action) == expected
+
+
+def test_marked_message_is_an_error_of_a_call_that_shows_a_text_too():
+    assert rewarded(DEFAULT, "no such file", action="cat error.log", is_error=True) == ("tool-error", -0.2)
 
 
 def test_own_rules():

@@ -9,6 +9,7 @@ from typing import Any
 
 from seasoned.integrations.field_rules import MISSING, value_at
 from seasoned.integrations.json_input import parse_strict_json
+from seasoned.integrations.rewards.called_commands import shows_foreign_text
 from seasoned.integrations.step_results import ToolResult
 
 __all__ = ["MAX_TEXT_CHARS", "ShownResult"]
@@ -31,13 +32,18 @@ _STATUS_CODE = re.compile(r"(?<!\w)status(?: code|_code)?[:=]? ([1-5]\d\d)(?!\d)
 _ERROR_STARTS = ("error:", "<tool_use_error>", "traceback (most recent call last):", "exception:", "tool error:")
 _ERROR_WORDS = {"error", "failed", "failure"}
 _MAX_LINE_CHARS = 400
+_HEAD_LINES, _TAIL_LINES = 4, 2
 
 
 class ShownResult:
     r"""A tool's result, read once for all rules.
 
+    Of a call that does nothing but show a text (`cat error.log`), no error, code or status is read but the mark of the
+    message: they are those of the text. A command's exit code goes before what its text says.
+
     Args:
         result: of a tool call.
+        action: the call; empty: it is not known.
 
     Example:
         >>> shown = ShownResult(ToolResult("bash", "ls: no such file\nExit code: 2"))
@@ -47,8 +53,12 @@ class ShownResult:
         404
     """
 
-    def __init__(self, result: ToolResult) -> None:
-        self._result = result
+    def __init__(self, result: ToolResult, action: str = "") -> None:
+        self._result, self._action = result, action
+
+    @functools.cached_property
+    def _is_foreign(self) -> bool:
+        return shows_foreign_text(self._action, self._result.tool)
 
     @functools.cached_property
     def text(self) -> str:
@@ -87,6 +97,8 @@ class ShownResult:
         document = self.document
         if self._result.is_error:
             return True
+        if self._is_foreign or self.exit_code == 0:
+            return False
         if isinstance(document, dict):
             if any(document.get(name) is True for name in ("isError", "is_error")):
                 return True
@@ -98,22 +110,37 @@ class ShownResult:
 
     @functools.cached_property
     def exit_code(self) -> int | None:
-        """The exit code of a command: a field, else the last line that is one."""
+        """The exit code of a command: a field, else a line among the first four or the last two.
+
+        Harnesses write it there. Of two such lines the command may have printed one: that which is not 0 counts.
+        """
+        if self._is_foreign:
+            return None
         if (code := self._number(_EXIT_FIELDS)) is not None:
             return code
-        for line in reversed(self.output.split("\n")):
-            if len(line) <= _MAX_LINE_CHARS and (found := _EXIT.fullmatch(line.strip())):
-                return int(found[1])
-        return None
+        lines = [line.strip() for line in self.output.split("\n") if line.strip()]
+        lines = lines if len(lines) <= _HEAD_LINES + _TAIL_LINES else lines[:_HEAD_LINES] + lines[-_TAIL_LINES:]
+        found = [_EXIT.fullmatch(line) for line in lines if len(line) <= _MAX_LINE_CHARS]
+        codes = [int(one[1]) for one in found if one is not None]
+        return next((code for code in codes if code != 0), next(iter(codes), None))
 
     @functools.cached_property
     def http_status(self) -> int | None:
-        """The status of a response: a field, else that of the last status line (`HTTP/1.1 404 Not Found`)."""
+        """The status of a response: a field, else that of the last status line (`HTTP/1.1 404 Not Found`).
+
+        A status in a sentence (`failed with status code 404`) is read in the first and the last line.
+        """
+        if self._is_foreign:
+            return None
         status = self._number(_STATUS_FIELDS)
         if status is not None:
             return status if 100 <= status <= 599 else None
-        for line in reversed(self.output.split("\n")):
-            if len(line) <= _MAX_LINE_CHARS and (found := _STATUS.match(line) or _STATUS_CODE.search(line)):
+        lines = [line for line in self.output.split("\n") if line.strip()]
+        for line in reversed(lines):
+            if len(line) <= _MAX_LINE_CHARS and (found := _STATUS.match(line)):
+                return int(found[1])
+        for line in (*lines[:1], *lines[-1:]):
+            if len(line) <= _MAX_LINE_CHARS and (found := _STATUS_CODE.search(line)):
                 return int(found[1])
         return None
 

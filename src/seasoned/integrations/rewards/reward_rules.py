@@ -13,6 +13,7 @@ from seasoned.checks import check_items, check_number, check_one_of, check_text,
 from seasoned.errors import InputError, excerpt
 from seasoned.integrations.field_rules import MISSING
 from seasoned.integrations.rewards.bounded_pattern import BoundedPattern
+from seasoned.integrations.rewards.called_commands import reports_tests
 from seasoned.integrations.rewards.foreign_scores import ScoreScale
 from seasoned.integrations.rewards.result_values import ShownResult
 from seasoned.integrations.rewards.suite_summaries import FRAMEWORKS, suite_counts
@@ -70,6 +71,11 @@ class RewardRule:
     | `exit_code` | the exit code of a command | `equals`, `not_equals`, `at_least`, `at_most`, or none |
     | `http_status` | the status of a response | the same |
     | `tests` | the summary of a test run, by one of `frameworks` | none |
+
+    A call that does nothing but show a text, such as `cat error.log`, has no exit code and no status, and an error only
+    where the message is marked as one. Of a call that runs a command, tests are read if it runs tests and prints
+    nothing else, or if `action` says which commands are meant. Tests that all passed, with another exit code than 0,
+    are none.
 
     Args:
         name: describes the rule; unique in its file.
@@ -192,8 +198,10 @@ class RewardRule:
         if self._action is not None and not self._action.finds(action[: 1 << 16]):
             return None
         if self.reads == "tests":
+            if self._action is None and not reports_tests(action):
+                return None
             counts = suite_counts(shown.output, self.frameworks)
-            if counts is None:
+            if counts is None or (counts.passed == counts.total and shown.exit_code not in (None, 0)):
                 return None
             said = f"{counts.framework}: {counts.passed} of {counts.total} passed"
             return self._of(Outcome(passed=counts.passed, total=counts.total, comment=said))
@@ -278,7 +286,7 @@ class RewardRules:
         return sorted(found.values(), key=lambda event: event.step or 0)
 
     def _first(self, action: str, result: ToolResult) -> tuple[RewardRule, RewardEvent] | None:
-        shown = ShownResult(result)
+        shown = ShownResult(result, action)
         for rule in self.rules:
             if (event := rule.event(action, shown, result.tool)) is not None:
                 return rule, event

@@ -136,6 +136,7 @@ class RecordedTap:
         spool: keeps the call until its episode is stored; None: nothing does.
         change: the mode; None: `observe`.
         mode_wait_s: seconds that the mode may take.
+        id_wait_s: seconds that an answer waits for the id of its episode.
     """
 
     def __init__(
@@ -149,10 +150,12 @@ class RecordedTap:
         spool: CallSpool | None = None,
         change: CallChange | None = None,
         mode_wait_s: float = MODE_WAIT_S,
+        id_wait_s: float = ID_WAIT_S,
     ) -> None:
         self._request, self._memory = request, memory
         self._recorder, self._episodes, self._spool, self._change = recorder, episodes, spool, change
         self._mode_wait_s, self._threads, self._mode = mode_wait_s, threads, ""
+        self._id_wait_s = id_wait_s
         self._began_s = time.perf_counter()
         self._fresh_id = uuid.uuid4().hex
         self._parsed: Mapping[str, Any] = {}
@@ -247,7 +250,7 @@ class RecordedTap:
 
     async def headers(self) -> list[tuple[bytes, bytes]]:
         """Return the headers that are added to the answer."""
-        place = await self._placed(ID_WAIT_S)
+        place = await self._placed(self._id_wait_s)
         mode = "observe" if self._change is None else "base" if self._changed is None else self._changed.mode
         headers: dict[str, str] = {"x-seasoned-mode": mode}
         if place is not None:

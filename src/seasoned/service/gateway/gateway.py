@@ -17,7 +17,7 @@ from seasoned.integrations.rewards.reward_rules import RewardRules
 from seasoned.memory import Memory
 from seasoned.service.gateway.api_paths import FORWARDED
 from seasoned.service.gateway.call_spool import CallSpool
-from seasoned.service.gateway.call_taps import MODE_WAIT_S, CallChange, RecordedTap, restore_call
+from seasoned.service.gateway.call_taps import ID_WAIT_S, MODE_WAIT_S, CallChange, RecordedTap, restore_call
 from seasoned.service.gateway.family_modes import N_ANSWERS, FamilyMode, FamilyModes, check_modes
 from seasoned.service.gateway.forwarder import CallTap, Forwarder, GatewayRequest
 from seasoned.service.gateway.gateway_episodes import IDLE_S, EpisodeRule, GatewayEpisodes
@@ -45,6 +45,7 @@ class GatewaySettings:
         modes: what memory does with calls, by task family, in each namespace (`FamilyModes`).
         holdout: whether a share of the episodes gets no memory, where a mode is on.
         mode_wait_s: seconds that a call waits for a mode; then it goes on as its client made it.
+        id_wait_s: seconds that an answer waits for the id of its episode; then its header is left out.
         n_answers: how many answers the mode `rerank` asks for, and `decide` where a server returns no logprobs.
         changes: other modes by namespace, which go before `modes`.
 
@@ -59,6 +60,7 @@ class GatewaySettings:
     modes: Mapping[str, FamilyMode] = field(default_factory=dict)
     holdout: bool = True
     mode_wait_s: float = MODE_WAIT_S
+    id_wait_s: float = ID_WAIT_S
     n_answers: int = N_ANSWERS
     changes: Mapping[str, CallChange] = field(default_factory=dict)
 
@@ -66,6 +68,7 @@ class GatewaySettings:
         check_one_of("episode", self.episode, get_args(EpisodeRule))
         check_number("idle_s", self.idle_s, above=0.0)
         check_number("mode_wait_s", self.mode_wait_s, above=0.0)
+        check_number("id_wait_s", self.id_wait_s, above=0.0)
         check_modes(self.modes)
         check_flag("holdout", self.holdout)
         check_whole("n_answers", self.n_answers, 2)
@@ -153,6 +156,7 @@ class Gateway:
             spool=self._spool_of(memory),
             change=self._changes.get(memory.namespace),
             mode_wait_s=self._settings.mode_wait_s,
+            id_wait_s=self._settings.id_wait_s,
         )
 
     def _spool_of(self, memory: Memory) -> CallSpool | None:
