@@ -322,3 +322,18 @@ def test_sample_of_an_archive_with_blocks_of_anthropic_keeps_its_score(tmp_path)
 @pytest.mark.parametrize("names", [{"task_id": 7}, {"metadata": {"instance_id": "7"}}, {"task": " ", "task_id": 7}])
 def test_task_of_a_row_is_its_id(names):
     assert one({"messages": [user("go"), assistant("done")], **names}).episode.task == "7"
+
+
+def test_results_of_parallel_calls_of_tau2_in_one_message_are_read_one_by_one():
+    [simulation] = samples.TAU2["simulations"]
+    joined = [
+        {"role": "tool", "tool_messages": [message]} if message["role"] == "tool" else message
+        for message in simulation["messages"]
+    ]
+    [expected] = read_episodes("auto", [json.dumps(samples.TAU2).encode()])
+    nested = {**samples.TAU2, "simulations": [{**simulation, "messages": joined}]}
+    [found] = read_episodes("auto", [json.dumps(nested).encode()])
+    assert found == expected
+    broken = {**samples.TAU2, "simulations": [{**simulation, "messages": [{"role": "tool", "tool_messages": "x"}]}]}
+    [refusal] = read_episodes("auto", [json.dumps(broken).encode()])
+    assert "results = 'x': results must be a list" in str(refusal)

@@ -103,15 +103,13 @@ class _Tau2Reader:
         simulation = record("a simulation", value)
         reader = MessageReader()
         items: list[Any] = []
-        for message in optional_list("messages", simulation.get("messages")):
-            fields = record("a message", message)
+        for fields in _flat(optional_list("messages", simulation.get("messages"))):
             by_user = fields.get("role") == "tool" and fields.get("requestor") == "user"
             if by_user or (fields.get("role") == "user" and fields.get("tool_calls")):
                 reader.skipped["the user's own tool calls and results"] += 1
                 continue
-            if fields.get("role") == "tool":
-                fields = {**fields, "tool_call_id": fields.get("id")}
-            items += reader.items(fields)
+            is_result = fields.get("role") == "tool"
+            items += reader.items({**fields, "tool_call_id": fields.get("id")} if is_result else fields)
         why = simulation.get("termination_reason")
         reward_info = optional_record("reward_info", simulation.get("reward_info"))
         identity = text_key("id", simulation.get("id"))
@@ -127,6 +125,15 @@ class _Tau2Reader:
             ending=_ENDINGS.get(why, "terminated") if isinstance(why, str) else "terminated",
             model=optional_text("model", agent.get("llm")),
             policy=optional_text("agent", agent.get("implementation")),
+        )
+
+
+def _flat(messages: list[Any]) -> Iterator[dict[str, Any]]:
+    """Yield the messages, with the results of parallel calls (`tool_messages`) one by one."""
+    for fields in (record("a message", message) for message in messages):
+        results = fields.get("tool_messages")
+        yield from (
+            [fields] if results is None else (record("a result", one) for one in optional_list("results", results))
         )
 
 
