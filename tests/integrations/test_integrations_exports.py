@@ -337,3 +337,20 @@ def test_results_of_parallel_calls_of_tau2_in_one_message_are_read_one_by_one():
     broken = {**samples.TAU2, "simulations": [{**simulation, "messages": [{"role": "tool", "tool_messages": "x"}]}]}
     [refusal] = read_episodes("auto", [json.dumps(broken).encode()])
     assert "results = 'x': results must be a list" in str(refusal)
+
+
+def test_output_of_codex_is_refused_once_with_the_place_of_its_session():
+    item = {"id": "item_1", "type": "command_execution", "command": "ls", "aggregated_output": "a", "exit_code": 0}
+    stream = [
+        {"type": "thread.started", "thread_id": "t"},
+        {"type": "turn.started"},
+        {"type": "item.completed", "item": item},
+        {"type": "turn.completed", "usage": {"input_tokens": 1}},
+    ]
+    [refusal] = read(*stream)
+    assert str(refusal) == (
+        "line 1: codex: the output of `codex exec --json`: it has no messages of the user. "
+        "Import the session: ~/.codex/sessions."
+    )
+    _, session = read(*stream, *samples.DOCUMENTS["codex"])
+    assert not isinstance(session, Refusal)

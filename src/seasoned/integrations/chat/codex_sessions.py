@@ -18,6 +18,16 @@ from seasoned.types import Ending
 __all__ = ["CODEX_SESSIONS"]
 
 _EVENTS = ("session_meta", "response_item", "event_msg", "turn_context", "compacted")
+_STREAMED = (
+    "thread.started",
+    "turn.started",
+    "turn.completed",
+    "turn.failed",
+    "item.started",
+    "item.updated",
+    "item.completed",
+)
+"""Events of `codex exec --json`: they have neither the user's message nor the arguments of calls."""
 _CONTEXT = (
     "<environment_context>",
     "<user_instructions>",
@@ -34,6 +44,8 @@ _CONTEXT = (
 def _recognises(value: object) -> bool:
     if not isinstance(value, dict):
         return False
+    if value.get("type") in _STREAMED and "payload" not in value:
+        return True
     known = value.get("type") in _EVENTS or (isinstance(value.get("type"), str) and "timestamp" in value)
     return (known and isinstance(value.get("payload"), dict)) or _earlier(value) is not None
 
@@ -61,9 +73,16 @@ class _Taking:
     def __init__(self) -> None:
         self._session = ""
         self._forked_from: set[str] = set()
+        self._has_stream = False
 
-    def __call__(self, value: Any) -> tuple[str, Any]:
+    def __call__(self, value: Any) -> tuple[str, Any] | None:
         event = _earlier(record("an event", value)) or value
+        if "payload" not in event and self._has_stream:
+            return None
+        if "payload" not in event and event.get("type") in _STREAMED:
+            self._has_stream = True  # it is refused once
+            seen = "the output of `codex exec --json`"
+            raise InputError(seen, "it has no messages of the user", "Import the session: ~/.codex/sessions.")
         payload = record("the payload", event.get("payload"))
         if event.get("type") == "session_meta":
             session = text_key("session id", payload.get("id"))
