@@ -15,7 +15,8 @@ drawn together. Clients, upstream and gateway share the machine's cores.
 
 Then `--requests` short conversations pass through a fresh gateway, 16 at a time, each with an answer that is no stream
 and is stored as an episode. Its resident memory is sampled 40 times: `mb_per_1000` is the slope over the second half,
-with the 95 % interval of the residuals' line fit. The long run is `--streams --requests 100000`.
+with the 95 % interval of the line's fit. The long run is `--streams --requests 100000`. With `--texts` as large as
+`--requests` no message recurs: then the writer's cache of known states grows too, up to 50,000 of them.
 
 `--write` writes `benchmarks/results/gateway.json`.
 """
@@ -288,7 +289,7 @@ def measure(options: argparse.Namespace) -> dict[str, Any]:
     return figures
 
 
-async def send_many(port: int, n_requests: int, sample: Callable[[int], None]) -> int:
+async def send_many(port: int, n_requests: int, n_texts: int, sample: Callable[[int], None]) -> int:
     """Send short conversations, 16 at a time; return how many failed. `sample` gets the number sent so far."""
     numbers, failed = iter(range(n_requests)), 0
     steps = {round(at * n_requests / N_SAMPLES) for at in range(1, N_SAMPLES + 1)}
@@ -298,7 +299,9 @@ async def send_many(port: int, n_requests: int, sample: Callable[[int], None]) -
         reader, writer = await asyncio.open_connection("127.0.0.1", port)
         head = f"POST /v1/chat/completions HTTP/1.1\r\nhost: 127.0.0.1:{port}\r\ncontent-type: application/json\r\n"
         for number in numbers:
-            body = json.dumps({"model": "fake", "messages": [{"role": "user", "content": f"Alert {number}"}]}).encode()
+            body = json.dumps(
+                {"model": "fake", "messages": [{"role": "user", "content": f"Alert {number % n_texts}"}]}
+            ).encode()
             writer.write(f"{head}content-length: {len(body)}\r\n\r\n".encode() + body)
             answered = (await reader.readuntil(b"\r\n\r\n")).lower()
             lines = answered.split(b"\r\n")
@@ -313,7 +316,7 @@ async def send_many(port: int, n_requests: int, sample: Callable[[int], None]) -
     return failed
 
 
-def measure_memory(n_requests: int) -> dict[str, Any]:
+def measure_memory(n_requests: int, n_texts: int) -> dict[str, Any]:
     """Return the resident memory of a gateway over many requests, and print it."""
     samples: list[tuple[int, float]] = []
     with (
@@ -322,13 +325,14 @@ def measure_memory(n_requests: int) -> dict[str, Any]:
         gateway(folder, upstream_port) as (pid, port),
     ):
         began_s, before_s = time.perf_counter(), cpu_s(pid)
-        failed = asyncio.run(send_many(port, n_requests, lambda n: samples.append((n, memory_mb(pid)))))
+        failed = asyncio.run(send_many(port, n_requests, n_texts, lambda n: samples.append((n, memory_mb(pid)))))
         elapsed_s, own_s = time.perf_counter() - began_s, cpu_s(pid) - before_s
     late = np.array([one for one in samples if one[0] > n_requests / 2])
     (slope, _), covariance = np.polyfit(late[:, 0] / 1000, late[:, 1], 1, cov=True)
     half = 1.96 * float(np.sqrt(covariance[0][0]))
     figures = {
         "requests": n_requests,
+        "distinct_texts": min(n_texts, n_requests),
         "failed": failed,
         "seconds": round(elapsed_s, 1),
         "cpu_ms_per_request": round(1000 * own_s / n_requests, 2),
@@ -346,6 +350,7 @@ def main() -> None:
     parser.add_argument("--rounds", type=int, default=6)
     parser.add_argument("--peer", action="store_true", help="LiteLLM's proxy beside it")
     parser.add_argument("--requests", type=int, default=2000, help="of the run that samples memory; 0: none")
+    parser.add_argument("--texts", type=int, default=1000, help="how many different messages these requests have")
     parser.add_argument("--serve-upstream", action="store_true", help=argparse.SUPPRESS)
     parser.add_argument("--write", action="store_true")
     options = parser.parse_args()
@@ -353,7 +358,7 @@ def main() -> None:
         asyncio.run(upstream())
         return
     streams = measure(options) if options.streams else {}
-    many = measure_memory(options.requests) if options.requests else None
+    many = measure_memory(options.requests, options.texts) if options.requests else None
     if options.write:
         write_result("gateway", {"command": " ".join(sys.argv), "streams": streams, "many_requests": many})
 
