@@ -19,9 +19,9 @@ import h11
 
 __all__ = ["Crowd", "Restarts", "Upstream", "serve_again", "wait_for"]
 
-PATIENCE_S = 2.0  # of a client, between two parts of an answer
+PATIENCE_S = 4.0  # of a client, between two parts of an answer
 N_CALLS = 2  # of tools, before the text that ends an episode
-GUARD_S = 240.0  # seconds after which a run has hung
+GUARD_S = 900.0  # seconds after which a run has hung
 
 
 # ------------------------------------------------------------------------------------------------ the service
@@ -193,6 +193,11 @@ class Crowd:
     acknowledged: dict[tuple[int, int], list[str]] = field(default_factory=dict)
     n_vanished: int = 0
     n_failed: int = 0
+
+    @property
+    def n_acknowledged(self) -> int:
+        """The number of answers that clients had whole."""
+        return sum(map(len, self.acknowledged.values()))
 
     async def work(self) -> None:
         """Do all that the clients have to do."""
