@@ -17,6 +17,7 @@ from running_gateway import episodes_of, gateway_of
 
 from seasoned import Episode, Memory, Step, TranscriptEncoder
 from seasoned.actions import ToolAction
+from seasoned.service.gateway.call_taps import ChangedCall
 
 pytest.importorskip("uvicorn", reason="needs the extra serve")
 
@@ -165,6 +166,32 @@ def test_call_that_leaves_no_choice_is_sent_as_its_client_made_it(more, settings
     assert headers["x-seasoned-mode"] == "base" and reason in headers["x-seasoned-reason"]
     assert [raw for _, _, raw in server.requests] == [raw.http_request.content]
     assert "x-seasoned-answers" not in headers
+
+
+def test_memory_that_chooses_too_slowly_leaves_the_first_answer(server, path):
+    class SlowChoice:
+        def __init__(self, call):
+            self.body, self.context = call.content, call.place.context
+
+        def requests(self):
+            answers = yield [self.body] * 2
+            time.sleep(3.0)
+            return answers[1]
+
+    class Change:
+        def mode_of(self, context):
+            return "rerank"
+
+        def __call__(self, call):
+            return ChangedCall(None, call.place.context, "base", asking=SlowChoice(call))
+
+    server.script += [Answer("It is quiet."), Answer("It is loud.")]
+    with in_mode("rerank", server, path, changes={"default": Change()}, mode_wait_s=1.0) as gateway:
+        loop = Loop(bare_client("chat", gateway), "chat")
+        loop.user(ALERT)
+        headers, raw = raw_call(loop)
+    assert "more than" in headers["x-seasoned-reason"] and headers["x-seasoned-mode"] == "base"
+    assert raw.parse().choices[0].message.content == "It is quiet."
 
 
 def test_control_group_is_asked_once_and_the_cost_of_the_others_counts(server, path):

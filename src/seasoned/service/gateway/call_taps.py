@@ -210,15 +210,27 @@ class RecordedTap:
         return await self._threads.run(self._memory.namespace, self._mode, work)
 
     async def _asked(self, changed: ChangedCall, asking: WrappedCall, ask: AskModel) -> bytes | WholeAnswer:
-        """Ask the model as a mode wants, and return what comes of it; the client's own request after an error."""
-        requests, answers, outcome = asking.requests(), None, None
+        """Ask the model as a mode wants, and return what comes of it.
+
+        After an error, or where memory takes too long, that is an answer to the client's own request, or else the
+        request itself.
+        """
+        requests, answers, outcome, own = asking.requests(), None, None, list[WholeAnswer]()
         try:
             while True:
-                bodies, outcome = await self._in_thread(functools.partial(advanced, requests, answers))
+                async with asyncio.timeout(self._mode_wait_s):
+                    bodies, outcome = await self._in_thread(functools.partial(advanced, requests, answers))
                 if bodies is None:
                     break
                 answers = await ask(bodies)
                 self._n_answers += len(bodies)
+                if bodies[0] == self._request.body:
+                    own = [one for one in answers if isinstance(one, WholeAnswer) and one.is_success]
+        except TimeoutError:
+            self._reason = f"memory took more than {1000 * self._mode_wait_s:g} ms"
+            if own:
+                return own[0]
+            outcome = None
         except Exception as error:
             _log.error("A mode that asks the model failed", exc_info=error)
             self._reason = "an error in the mode"
