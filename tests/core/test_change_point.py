@@ -140,6 +140,21 @@ def test_labels_on_untaken_actions_fade_with_their_step_and_move_nothing():
     assert after.totals.tolist() == pytest.approx([float(alone.totals[0])] + [0.0] * 99, abs=1e-12)
 
 
+def test_labels_that_weigh_more_fade_like_their_steps():
+    returns = [1.0] * 10 + [0.0] * 5
+    zeros, steps = [0] * 15, np.arange(15)
+    alone = faded(summed(zeros, zeros, returns), latest(zeros, zeros, returns), rate=0.002, mean=0.5, unit=0.5)
+    told = summed(zeros, zeros, returns, [(0, 1, 0.5) for _ in range(45)])
+    each = np.full(15, 3.0)
+    labels = ReturnLabels(steps, np.ones(15, int), each, 0.5 * each, 0.25 * each)
+    after = faded(
+        told, dataclasses.replace(latest(zeros, zeros, returns), labels=labels), rate=0.002, mean=0.5, unit=0.5
+    )
+    weight = float(alone.weights[0])
+    for found, of_one in ((after.weights, weight), (after.totals, 0.5 * weight), (after.squares, 0.25 * weight)):
+        assert found[1] == pytest.approx(3.0 * of_one, abs=1e-9)
+
+
 @pytest.mark.parametrize("given_", [{"rate": -0.1}, {"rate": 0.6}, {"rate": float("nan")}, {"unit": 0.0}])
 def test_rate_or_unit_out_of_range_is_refused(given_):
     cells = summed([0], [0], [1.0])

@@ -27,7 +27,7 @@ def decided(memory, id_, state, options, executed, task="desk"):
 
 
 def observed(memory, state=STATES[0], **changes):
-    """Return (number, sum, sum of squares) of the observations by (state, option)."""
+    """Return (number, sum, sum of squares) of the observations by (state, option), and their weight in the end."""
     evidence = memory.evidence(EvidenceQuery(state, **{**QUERY, **changes}))
     sums, texts = evidence.by_state, {}
     for neighbor in evidence.neighbors:
@@ -37,10 +37,9 @@ def observed(memory, state=STATES[0], **changes):
     for place, (number, row) in enumerate(zip(sums.states.tolist(), sums.actions.tolist(), strict=True)):
         cell = state_of[number], evidence.actions[row]
         assert cell not in found
-        assert sums.counts[place] == sums.weights[place]
-        found[cell] = sums.counts[place], sums.totals[place], sums.squares[place]
+        found[cell] = sums.counts[place], sums.totals[place], sums.squares[place], sums.weights[place]
     by_action = Counter()
-    for (_, option), (n, _, _) in found.items():
+    for (_, option), (n, *_) in found.items():
         by_action[option] += n
     assert by_action == dict(zip(evidence.actions, evidence.counts.tolist(), strict=True))
     return found, evidence
@@ -50,8 +49,8 @@ def by_definition(memory):
     """Return the same from what is stored: each live label tells the reward of each option of its decision."""
     excluded = {episode.id for episode in memory.episodes()} - {step.episode_id for step in memory.steps()}
     sources = {one.selection.source for one in memory.quarantines() if one.lifted_at is None}
-    found = Counter()
-    totals = Counter()
+    found, totals, weights = Counter(), Counter(), Counter()
+    weight_of = {event.id.partition(".")[0]: event.weight for event in memory.events() if event.revoked_at is None}
     for episode in memory.episodes():
         [step] = episode.steps
         if episode.id in excluded or step.prior is None:
@@ -59,21 +58,25 @@ def by_definition(memory):
         records = [
             one for one in memory.feedback_records(episode.id) if one.revoked_at is None and one.source not in sources
         ]
-        labels = [one.feedback.right for one in records if one.feedback.kind == "label"]
-        for right in labels:
+        labels = [one for one in records if one.feedback.kind == "label" and weight_of[one.id]]
+        for label in labels:
             for option in step.prior:
                 found[step.state, option] += 1
-                totals[step.state, option] += option == right
+                weights[step.state, option] += weight_of[label.id]
+                totals[step.state, option] += weight_of[label.id] * (option == label.feedback.right)
         if not labels:
             found[step.state, step.action] += 1
-            totals[step.state, step.action] += sum(event.reward for one in records for event in one.rewards[:1])
-    return {cell: (n, totals[cell]) for cell, n in found.items()}
+            weights[step.state, step.action] += 1
+            totals[step.state, step.action] += sum(
+                weight_of[one.id] * event.reward for one in records for event in one.rewards[:1]
+            )
+    return {cell: (n, totals[cell], weights[cell]) for cell, n in found.items()}
 
 
 @st.composite
 def acts(draw):
     kind = draw(
-        st.sampled_from(["decide", "decide", "label", "label", "label", "thumb", "revoke", "quarantine", "release"])
+        st.sampled_from(["decide", "decide", *["label"] * 3, "thumb", "revoke", "quarantine", "release", "reweight"])
     )
     return kind, draw(st.integers(0, 9)), draw(st.integers(0, 9)), draw(st.sampled_from(["ann", "bob"]))
 
@@ -93,6 +96,9 @@ def test_a_label_is_one_observation_of_each_option_and_none_once_it_is_revoked(h
                 given_ids.append(memory.feedback(id_, value, author=author, source=f"desk {author}"))
             elif kind == "revoke":
                 memory.revoke(given_ids[first % len(given_ids)])
+            elif kind == "reweight":
+                if f"desk {author}" in memory.sources():
+                    memory.reweight_source(f"desk {author}", [0.0, 0.5, 1.0, 2.0][second % 4])
             elif kind == "quarantine":
                 memory.quarantine(Selection(source=f"desk {author}"), "a test")
             else:
@@ -100,7 +106,9 @@ def test_a_label_is_one_observation_of_each_option_and_none_once_it_is_revoked(h
                     memory.release(one.id)
             found, evidence = observed(memory)
             expected = by_definition(memory)
-            assert {cell: row[:2] for cell, row in found.items()} == expected
+            assert {cell: (row[0], *row[1::2]) for cell, row in found.items()} == {
+                cell: pytest.approx(row) for cell, row in expected.items()
+            }
             assert evidence.n_steps == len(memory.steps())
         memory.verify()
 
@@ -214,9 +222,7 @@ def test_labels_of_several_people_are_votes(place, executed):
             memory.feedback("d", Label("refunds" if number == 4 else "sales"), author=f"person {number}")
             found, evidence = observed(memory)  # what was read before grows with each label
         expected = dict.fromkeys(OPTIONS, 0.0) | {"sales": 9.0, "refunds": 1.0}
-        assert found == {
-            (STATES[0], option): (10.0, pytest.approx(n), pytest.approx(n)) for option, n in expected.items()
-        }
+        assert found == {(STATES[0], option): pytest.approx((10.0, n, n, 10.0)) for option, n in expected.items()}
         assert evidence.n_steps == len(memory)
         assert memory.get("d").steps[0].reward == 0.0
         memory.verify()
@@ -252,18 +258,28 @@ def test_a_label_replaces_a_reward_and_a_thumb_beside_it():
         label = memory.feedback("d", Label("it"))
         assert [step.reward for step in memory.steps()] == [1.0]
         assert observed(memory)[0] == {
-            (STATES[0], one): (1.0, float(one == "it"), float(one == "it")) for one in OPTIONS
+            (STATES[0], one): (1.0, float(one == "it"), float(one == "it"), 1.0) for one in OPTIONS
         }
         memory.revoke(label)
         assert memory.steps()[0].reward == pytest.approx(1.7)
         memory.verify()
 
 
-def test_labels_of_before_a_change_fade_however_many_people_gave_them():
+def test_what_labels_tell_of_the_latest_steps_is_what_they_add_to_the_sums():
+    """So the labels of a decision fade with it where the state has changed, however many people gave them."""
     with Memory.open(":memory:") as memory:
-        for number in range(24):
-            decided(memory, f"d{number}", STATES[0], OPTIONS, "refunds")
-            for author in ("ann", "bob", "eve"):
-                memory.feedback(f"d{number}", Label("refunds" if number < 16 else "sales"), author=author)
-        decision = JitRL(memory).decide(STATES[0], dict.fromkeys(OPTIONS, np.log(0.25)))
-        assert max(decision.probs, key=decision.probs.get) == "sales"
+        for number in range(5):
+            decided(memory, f"d{number}", STATES[0], OPTIONS, "it" if number % 2 else "sales")
+            for author, right in {"ann": "refunds", "bob": "sales", "eve": "refunds"}.items():
+                memory.feedback(
+                    f"d{number}", Label(right), author=author, source=author, weight=0.5 + (author == "eve")
+                )
+        evidence = memory.evidence(EvidenceQuery(STATES[0], **QUERY))
+        sums, latest, n = evidence.by_state, evidence.latest, len(evidence.actions)
+        labels = latest.labels
+        assert np.bincount(labels.actions, labels.weights, n) == pytest.approx(sums.labelled[np.argsort(sums.actions)])
+        for power, told in ((1, labels.totals), (2, labels.squares)):
+            of_all = (sums.totals, sums.squares)[power - 1][np.argsort(sums.actions)]
+            of_steps = np.bincount(latest.actions, latest.returns**power, n)
+            assert np.bincount(labels.actions, told, n) == pytest.approx(of_all - of_steps)
+            assert told.any()
