@@ -213,8 +213,8 @@ def _faded(steps: _Steps, all_sums: Floats, rate: float, mean: float, unit: floa
     unchanged = probabilities[:, :1]
     counted = np.where(is_place, np.cumsum(probabilities, axis=1)[:, 1:], 1.0)
     recent = np.array([np.einsum("sta,st->sa", taken, counted * returns**power) for power in (0, 1, 2)])
-    if steps.told is not None:
-        recent[: len(steps.told)] += np.einsum("ksta,st->ksa", steps.told, counted)
+    for power, told in enumerate(() if steps.told is None else steps.told):
+        recent[power] += np.einsum("sta,st->sa", told, counted)
     enough = n_steps + older.sum(axis=1, keepdims=True) > _FEWEST_SINCE
     sums_now: Floats = np.where(enough, unchanged * rest + recent, sums)
     return sums_now

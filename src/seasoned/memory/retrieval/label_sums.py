@@ -45,6 +45,7 @@ class OptionRows:
         self._row_of = {normalize_action(action): row for row, action in enumerate(actions)}
         self._of_options: dict[int, tuple[DecisionOptions, Ints]] = {}  # by identity, which is quicker
         self._of_labels: dict[tuple[object, ...], LabelRows] = {}
+        self._constants: dict[int, tuple[Floats, Floats]] = {}  # ones and zeros, by their number
 
     def of(self, options: DecisionOptions) -> Ints:
         """Return the row of each option."""
@@ -62,13 +63,26 @@ class OptionRows:
         key = id(decision.options), *decision[1:]
         if key not in self._of_labels:
             rows = self.of(decision.options)
-            sums = np.zeros((len(LabelRows._fields) - 1, len(rows)))
-            sums[0], sums[1] = decision.n_labels, decision.weight
-            for one in decision.taken:
-                sums[:, one.place] += -one.n_steps, -one.n_steps, one.total, one.squares, one.unweighted
-            told = sums[:2].any(axis=0)
-            self._of_labels[key] = LabelRows(rows[told], *sums[:, told])
+            self._of_labels[key] = self._untaken(rows, decision) if decision.is_plain else _beside(rows, decision)
         return self._of_labels[key]
+
+    def _untaken(self, rows: Ints, decision: LabelledDecision) -> LabelRows:
+        """Return the options that no step took, each with one observation of reward 0."""
+        is_untaken = np.ones(len(rows), dtype=bool)
+        is_untaken[[one.place for one in decision.taken]] = False
+        untaken = rows[is_untaken]
+        ones, zeros = self._constants.setdefault(len(untaken), (np.ones(len(untaken)), np.zeros(len(untaken))))
+        return LabelRows(untaken, ones, ones, zeros, zeros, zeros)
+
+
+def _beside(rows: Ints, decision: LabelledDecision) -> LabelRows:
+    """Return what labels that disagree or weigh tell beside the steps."""
+    sums = np.zeros((len(LabelRows._fields) - 1, len(rows)))
+    sums[0], sums[1] = decision.n_labels, decision.weight
+    for one in decision.taken:
+        sums[:, one.place] += -one.n_steps, -one.n_steps, one.total, one.squares, one.unweighted
+    told = sums[:2].any(axis=0)
+    return LabelRows(rows[told], *sums[:, told])
 
 
 class _Cells(NamedTuple):
