@@ -91,7 +91,7 @@ def test_gateway_of_200_streams_loses_nothing(tmp_path, zygote, report_line):
         folder = tmp_path / str(number)
         folder.mkdir()
         crowd, upstream, n_kills, episodes = attack(
-            zygote, folder, 100 + number, n_clients=200, n_episodes=2, n_kills=8
+            zygote, folder, 100 + number, n_clients=200, n_episodes=2, between_kills=(50, 200)
         )
         n_acknowledged = check(crowd, episodes)
         report_line(line(crowd, upstream, n_kills, n_acknowledged), rounds=1, kills=n_kills, lost=0)
