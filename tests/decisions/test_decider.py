@@ -189,6 +189,17 @@ def test_the_wait_for_other_decisions_is_a_cost_of_memory_and_none_of_the_contro
         assert of_arm and all(low <= one <= high for one in of_arm)
 
 
+def test_the_outcome_of_a_decision_that_several_people_label_is_their_mean(memory):
+    desk = Decider(memory, DESKS, policy=Holdout(JitRL(memory), memory), choose="argmax")
+    decision = desk.decide(TICKET, list(DESKS), question="desk")
+    for author, right in {"ann": "sales", "bob": "sales", "eve": "sales", "joe": "it"}.items():
+        desk.learn(decision, right=right, author=author)
+    desk.learn(decision, 0.5, source="rating")
+    found = memory.lift("desk")
+    arm = found.treated if found.n_treated else found.control
+    assert (arm.mean, found.n_out_of_bounds) == (0.75, 0)
+
+
 def test_argmax_takes_the_most_probable_option_or_the_default_of_another_party(memory):
     desk = Decider(memory, DESKS, choose="argmax")
     decision = desk.decide(TICKET, list(DESKS))
@@ -290,6 +301,13 @@ def test_options_that_differ_in_case_alone_are_kept_apart(memory):
         desk.learn(desk.decide(TICKET, ["us", "US", "eu"], question="region", seed=seed), right="US")
     decision = desk.decide(TICKET, ["us", "US", "eu"], question="region")
     assert decision.probs["US"] > 0.5 > decision.probs["us"]
+
+
+def test_a_refused_label_lists_the_options_as_they_were_named(memory):
+    desk = Decider(memory)
+    decision = desk.decide(TICKET, ["Sales", "sales", "room #0123abcd"], question="Desk: A")
+    with pytest.raises(InputError, match=r"Known are: Sales, room #0123abcd, sales\.$"):
+        desk.learn(decision, right="refunds")
 
 
 def test_label_rewards():

@@ -23,6 +23,7 @@ _OF_NAME = ": "
 _DIGEST_BYTES = 4
 _MOST_LISTED = 50
 _INSTRUCTIONS = re.compile("#[0-9a-f]{8}$")
+_MARK = re.compile(" #[0-9a-f]{8}$")
 _PREFIX = re.compile(r"[^:#]+: |.+? #[0-9a-f]{8}: ")
 
 
@@ -198,12 +199,18 @@ def stored_action(option: str, actions: Collection[str], task: str) -> str:
     raise InputError(
         f"right = {excerpt(option)}",
         "the right label is an option of the decision",
-        suggest(option, sorted(action.removeprefix(prefix) for action in actions)[:_MOST_LISTED]),
+        suggest(option, sorted(_unmarked(action.removeprefix(prefix)) for action in actions)[:_MOST_LISTED]),
     )
 
 
 def _marked(text: str) -> str:
     return f"{text} #{hashlib.sha256(text.encode()).hexdigest()[:8]}"
+
+
+def _unmarked(text: str) -> str:
+    """Return a text without the start of its digest, as its client knows it; a text that ends so by itself stays."""
+    plain = _MARK.sub("", text)
+    return plain if text == _marked(plain) else text
 
 
 def _digest(text: str) -> str:
