@@ -573,3 +573,9 @@ def test_what_is_no_client_is_refused(memory):
         seasoned.wrap("gpt-5", memory)
     with pytest.raises(InputError, match="memory"):
         seasoned.wrap(openai.OpenAI(api_key="k"), "agent.db")
+
+
+def test_wrapping_builds_the_indexes_that_a_doubted_example_needs(memory):
+    memory.add(Episode("oncall", [Step("pool full", "restart", 1.0)]))
+    seasoned.wrap(openai.OpenAI(api_key="unused"), memory, mode="examples", on_error="raise")
+    assert memory._retriever._rarity.terms.n_features > 0

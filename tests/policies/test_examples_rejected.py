@@ -226,6 +226,17 @@ def test_feedback_on_many_episodes_is_read_in_one_indexed_query(memory):
     assert memory.step_feedback(["other"]) == {"other": {0: [-1.0]}} and memory.step_feedback([]) == {}
 
 
+def test_feedback_on_an_episode_is_read_once_for_a_prompt(memory):
+    play(memory, "e", 1.0, 1.0, 1.0)
+    memory.feedback("e", 1.0, 1)
+    examples = Examples(memory, window=2)
+    query = ExampleQuery("buy a lamp", observation=CART)
+    assert examples.retrieve(query)
+    with memory.session.store.trace() as statements:
+        [one] = examples.retrieve(query)
+    assert len(one.steps) > 1 and len([sql for sql in statements if "FROM feedback" in sql]) == 1
+
+
 def test_but_sources_must_be_a_collection(memory):
     with pytest.raises(InputError, match=r"but_sources = 'human': it is a collection .* Pass"):
         memory.step_feedback([], but_sources="human")

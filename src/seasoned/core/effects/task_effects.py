@@ -63,6 +63,8 @@ def share_of_identifying_steps(cells: TaskCells, to_query: Floats | None = None)
         >>> share_of_identifying_steps(order_numbers)
         1.0
     """
+    if len(cells.episodes) < 2:
+        return 0.0
     weights = cells.counts if to_query is None else cells.counts * to_query[cells.states]
     n_steps = float(weights.sum())
     return float(weights[identifying_cells(cells)].sum()) / n_steps if n_steps else 0.0

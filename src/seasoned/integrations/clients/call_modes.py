@@ -54,12 +54,12 @@ class ExampleText:
     name = "examples"
 
     def __init__(self, examples: Examples) -> None:
-        self._examples = examples
+        self.examples = examples
 
     def recall(self, moment: RequestMoment, task: str | None, can_call: CanCall) -> Recalled:
         """Return the examples for a moment, with actions that are possible there."""
         query = ExampleQuery(task or moment.task, observation=moment.state)
-        found = [example for example in self._examples.retrieve(query) if can_call(example.action)]
+        found = [example for example in self.examples.retrieve(query) if can_call(example.action)]
         return Recalled(render(found), tuple(example.place for example in found))
 
 
@@ -152,5 +152,7 @@ def warm_up(mode: CallMode | None) -> None:
     moment = RequestMoment("the first call", "the first call")
     if isinstance(mode, CallVotes | CallDecisions):
         mode.knows(moment, None)
+    elif isinstance(mode, ExampleText):
+        mode.examples.build_indexes()
     elif mode is not None:
         mode.recall(moment, None, lambda action: True)

@@ -141,7 +141,8 @@ class Block:
             self.signatures[part] = _signatures(tokens, sizes[part])
         self.lists = None if post is None else post(self.tokens, self.starts)
         self.smallest, self.largest = (int(sizes[0]), int(sizes[-1])) if len(sizes) else (0, 0)
-        self._by_id = np.argsort(self.ids).astype(np.uint16)
+        by_id = np.argsort(self.ids)
+        self._row_of, self._ids_in_order = by_id.astype(np.uint16), self.ids[by_id]
         self.lowest_id, self.highest_id = (int(self.ids.min()), int(self.ids.max())) if len(sizes) else (0, -1)
 
     def __len__(self) -> int:
@@ -165,7 +166,16 @@ class Block:
     @property
     def n_bytes(self) -> int:
         """The bytes of its arrays."""
-        own = (self.ids, self.sizes, self.visits, self.starts, self.tokens, self.signatures, self._by_id)
+        own = (
+            self.ids,
+            self._ids_in_order,
+            self.sizes,
+            self.visits,
+            self.starts,
+            self.tokens,
+            self.signatures,
+            self._row_of,
+        )
         return sum(array.nbytes for array in (*own, *(self.lists or ())))
 
     def taken(self, rows: Ints) -> Rows:
@@ -177,10 +187,9 @@ class Block:
         """Return which of these ids are here, and the rows of those."""
         here = (ids >= self.lowest_id) & (ids <= self.highest_id)
         if here.any():
-            at = np.searchsorted(self.ids, ids, sorter=self._by_id)
-            rows = self._by_id[np.minimum(at, len(self) - 1)].astype(np.intp)
-            here &= self.ids[rows] == ids
-            return here, rows[here]
+            at = np.minimum(self._ids_in_order.searchsorted(ids), len(self) - 1)
+            here &= self._ids_in_order[at] == ids
+            return here, self._row_of[at[here]].astype(np.intp)
         return here, np.empty(0, dtype=np.intp)
 
     def rows_up_to(self, size: float) -> int:

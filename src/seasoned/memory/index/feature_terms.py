@@ -191,17 +191,20 @@ class FeatureTerms:
     def count(self, features: Iterable[str]) -> tuple[Ints, Floats, Floats]:
         """Return the known terms of some features, how many of these hold each, and such counts of unknown terms."""
         known = [(self.number_of.get(feature), feature) for feature in features]
-        stored = [number for number, _ in known if number is not None]
-        lengths, keys = self._keys_of([feature for number, feature in known if number is None])
+        at = np.array([number for number, _ in known if number is not None], dtype=np.int64)
+        of_stored = self._terms[ranges(self._starts[at], self._starts[at + 1] - self._starts[at])].astype(np.int64)
+        new = [feature for number, feature in known if number is None]
+        if not new:
+            terms, counts = np.unique(of_stored, return_counts=True)
+            return terms, counts.astype(np.float64), np.empty(0)
+        lengths, keys = self._keys_of(new)
         self._separate(lengths, keys)
         of_each = np.repeat(np.arange(len(lengths)), lengths)
         order = np.lexsort((keys, of_each))
         repeated = (keys[order][1:] == keys[order][:-1]) & (of_each[order][1:] == of_each[order][:-1])
         found, n_each = np.unique(np.delete(keys[order], 1 + np.flatnonzero(repeated)), return_counts=True)
         numbers, is_known = self._numbers.find(found)
-        at = np.array(stored, dtype=np.int64)
-        of_stored = self._terms[ranges(self._starts[at], self._starts[at + 1] - self._starts[at])]
-        together = np.concatenate([of_stored.astype(np.int64), np.repeat(numbers[is_known], n_each[is_known])])
+        together = np.concatenate([of_stored, np.repeat(numbers[is_known], n_each[is_known])])
         terms, counts = np.unique(together, return_counts=True)
         return terms, counts.astype(np.float64), n_each[~is_known].astype(np.float64)
 

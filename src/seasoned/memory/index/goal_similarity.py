@@ -99,10 +99,9 @@ class GoalIndex:
         Raises:
             InputError: k or the threshold is out of range.
         """
-        goals = [feature for feature in features if is_goal(feature)]
+        goals, others = _goals_and_others(features)
         if not goals and not self._goals:
             return self.states.search(layers, features, k=k, threshold=threshold)
-        others = [feature for feature in features if not is_goal(feature)]
         goal = min(goals) if goals else None
 
         def scored(found: Sequence[Match]) -> list[Match]:
@@ -139,8 +138,7 @@ class GoalIndex:
         k, threshold = check_nearest(k, threshold)
         if not sets:
             return []
-        goals = [feature for feature in features if is_goal(feature)]
-        others = [feature for feature in features if not is_goal(feature)]
+        goals, others = _goals_and_others(features)
         _, visits, ids = map(np.array, zip(*sets, strict=True))
         near = self.states.similarities_to(layers, others, ids.tolist())
         if goals or self._goals:
@@ -276,6 +274,12 @@ class GoalIndex:
             of_row = np.repeat(np.flatnonzero(here), rows.sizes)[is_known][::-1]
             goals[of_row] = tokens[is_known][::-1]  # the first of a set is written last
         return goals, np.flatnonzero(alone)
+
+
+def _goals_and_others(features: Collection[str]) -> tuple[list[str], list[str]]:
+    """Return the features that are goals, and the others."""
+    goals = list(filter(is_goal, features))
+    return goals, [feature for feature in features if not is_goal(feature)] if goals else list(features)
 
 
 def _factors(alike: Floats) -> Floats:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import functools
 from collections.abc import Iterator, Sequence
 from weakref import WeakKeyDictionary
 
@@ -69,10 +70,21 @@ class Norms:
 
     def __init__(self, block: Block, squared: Floats) -> None:
         self.exact: Floats = np.full(len(block), np.nan)
-        norms = np.sqrt(sums_by_set(squared[block.tokens], block.sizes)).astype(np.float32)
-        self.at_least: Floats = np.where(norms > 0.0, norms, np.float32(1.0))
-        least = np.minimum.reduceat(self.at_least, np.arange(0, len(norms), ROWS_A_FLOOR))
-        self.floors: Floats = np.minimum.accumulate(least[::-1])[::-1].astype(np.float64)
+        self._tokens, self._sizes, self._squared = block.tokens, block.sizes, squared
+
+    @functools.cached_property
+    def at_least(self) -> Floats:
+        """Computed when a search of all rows needs them: that takes milliseconds in a large block."""
+        norms = np.sqrt(sums_by_set(self._squared[self._tokens], self._sizes)).astype(np.float32)
+        bounds: Floats = np.where(norms > 0.0, norms, np.float32(1.0))
+        return bounds
+
+    @functools.cached_property
+    def floors(self) -> Floats:
+        """Computed with the bounds."""
+        least = np.minimum.reduceat(self.at_least, np.arange(0, len(self._sizes), ROWS_A_FLOOR))
+        floors: Floats = np.minimum.accumulate(least[::-1])[::-1].astype(np.float64)
+        return floors
 
 
 class RarityWeights:

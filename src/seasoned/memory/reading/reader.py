@@ -316,8 +316,14 @@ class Reader:
             found[set_id].append(LatestStep(visit, of, return_))
         return found
 
-    def experiences(self, view_id: int, visits: Sequence[int]) -> dict[int, tuple[Experience, int]]:
-        """Return each visit's experience and the key of its action. Raises: IntegrityError: one is not stored."""
+    def experiences(
+        self, view_id: int, visits: Sequence[int], *, all_live: bool = True
+    ) -> dict[int, tuple[Experience, int]]:
+        """Return each live visit's experience and the key of its action.
+
+        Raises:
+            IntegrityError: one is not stored. Unless `all_live`, those are left out that are not live.
+        """
         found: dict[int, tuple[Experience, int]] = {}
         rows = self._store.execute_in(
             "SELECT step.visit, state.text, action.text, reward, feedback, return_, episode.id, task, key_id "
@@ -334,8 +340,12 @@ class Reader:
         for visit, state, action, reward, feedback, return_, episode_id, task, key_id in rows:
             step = Experience(state, action, reward + feedback, return_, episode_id, visit & (MAX_STEPS - 1), task)
             found[visit] = (step, key_id)
-        if len(found) < len(visits) and not found.keys() >= set(visits):
-            raise damaged(self._store.path, f"{len(set(visits) - found.keys())} live steps without a return or a text")
+        missing = [] if len(found) == len(visits) else sorted(set(visits) - found.keys())
+        if missing and not all_live:  # only live steps have a return
+            sql = "SELECT visit FROM step WHERE namespace_id = ? AND live AND visit IN {values}"
+            missing = self._store.execute_in(sql, (self._ns,), missing)
+        if missing:
+            raise damaged(self._store.path, f"{len(missing)} live steps without a return or a text")
         return found
 
     # ------------------------------------------------------------------------------------------ evidence
@@ -568,22 +578,7 @@ class Reader:
             *named.values(),
         )
         for row in rows:
-            yield (
-                row.digest,
-                Event(
-                    row.id,
-                    row.episode_id,
-                    row.visit & (MAX_STEPS - 1),
-                    row.reward,
-                    row.weight,
-                    row.source,
-                    row.author,
-                    row.created_at,
-                    row.revoked_at,
-                    row.superseded_by,
-                    row.kind,
-                ),
-            )
+            yield row.digest, Event(row.id, row.episode_id, row.visit & (MAX_STEPS - 1), *row[4:])
 
     def broken_supersessions(self) -> list[str]:
         """Return the events marked as superseded without a later event of their kind, source, author and step."""

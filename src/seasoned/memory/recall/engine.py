@@ -73,10 +73,6 @@ class _Median(NamedTuple):
     highest_count: int
 
 
-class _Visit(NamedTuple):
-    visit: int
-
-
 class _EventRow(NamedTuple):
     visit: int
     source: str
@@ -312,12 +308,7 @@ class RecallEngine:
     def experiences(self, places: Collection[StepRef], *, gamma: float) -> dict[StepRef, Experience]:
         """Return stored steps; see `Memory.experiences`."""
         with self.snapshot_with_ids(gamma) as view_id:
-            visits = sorted(self._episode_ids.visits(places))
-            rows = self._store.execute_in(
-                "SELECT visit FROM step WHERE namespace_id = ? AND live AND visit IN {values}", (self._ns,), visits
-            )
-            live = [row.visit for row in decode(self._store.path, rows, _Visit)]
-            found = self._reader.experiences(view_id, live)
+            found = self._reader.experiences(view_id, sorted(self._episode_ids.visits(places)), all_live=False)
         return {(seen.episode_id, seen.step): seen for seen, _ in found.values()}
 
     @contextlib.contextmanager

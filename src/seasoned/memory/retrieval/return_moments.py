@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections import Counter, defaultdict
 from collections.abc import Callable, Iterable, Sequence
+from typing import NamedTuple
 
 from seasoned.core import N_RECENT, recent_moments, robust_moments, robust_spread
 from seasoned.memory.reading.reader import Reader
@@ -25,6 +26,13 @@ _RecentKey = tuple[int, TaskFilter, bool, bool]
 """A view, the excluded task, whether choices are left out, and whether tasks are read."""
 
 
+class _OfTask(NamedTuple):
+    """The moments of the latest returns for a task, and whether all of these returns are of it."""
+
+    moments: RecentReturns
+    are_all: bool
+
+
 class ReturnMoments:
     """The moments of one namespace. Every method runs inside one snapshot.
 
@@ -42,7 +50,7 @@ class ReturnMoments:
         self._spreads_without_choices: dict[int, float] = {}
         self._recent: dict[_RecentKey, Sequence[RecentReturn]] = {}
         self._with_tasks: dict[int, tuple[Sequence[RecentReturn], Sequence[RecentReturn]]] = {}  # by view
-        self._moments: dict[_RecentKey, tuple[Sequence[RecentReturn], dict[str | None, RecentReturns]]] = {}  # by task
+        self._moments: dict[_RecentKey, tuple[Sequence[RecentReturn], dict[str | None, _OfTask]]] = {}
 
     def clear(self) -> None:
         """Forget everything: rows were deleted or changed, or other episodes are pending."""
@@ -110,9 +118,10 @@ class ReturnMoments:
         by_task = self._moments[key][1]
         if task not in by_task:
             latest = [(step.task, step.return_) for step in latest_steps]
-            by_task[task] = RecentReturns(*recent_moments(latest, task))
-        moments = by_task[task]
-        if task is None or moments.n < len(latest_steps) or all(step.task == task for step in latest_steps):
+            are_all = task is None or all(step.task == task for step in latest_steps)
+            by_task[task] = _OfTask(RecentReturns(*recent_moments(latest, task)), are_all)
+        moments, are_all = by_task[task]
+        if are_all or moments.n < len(latest_steps):
             return moments
         near = [step.return_ for step in listed if step.task == task]
         mean, spread = robust_moments(near)

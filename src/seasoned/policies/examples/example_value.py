@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import functools
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from statistics import NormalDist
 from typing import Literal
 
@@ -158,12 +158,12 @@ def rank_candidates(
     not a plan); otherwise of its recalled moments. `effects` returns the outcomes of the steps at which each pair was
     shown, and the rejected steps.
     """
-    near = {moment.place: similarity_of(moment, weights) for moment in moments}
-    moments = [moment for moment in moments if near[moment.place] > 0.0]
+    near = {moment.place: similarity for moment in moments if (similarity := similarity_of(moment, weights)) > 0.0}
+    moments = [moment for moment in moments if moment.place in near]
     if not moments:
         return []
     returns = [moment.experience.return_ for moment in moments]
-    baseline = baseline_of(returns, [near[moment.place] for moment in moments], median)
+    baseline = baseline_of(returns, list(near.values()), median)
     pairs: dict[tuple[frozenset[str], str], list[Moment]] = {}
     for moment in moments:
         done = moment.experience.action if not whole else moment.plan or f"\t{moment.place}"
@@ -200,14 +200,23 @@ def rank_candidates(
             kind, fit = ("imitate", [one for one in accepted if model(one)]) if accepted else ("avoid", fit)
         if not fit:
             continue
-        best = max(fit, key=functools.partial(_representative_key, near, kind))
+        best = fit[0] if len(fit) == 1 else max(fit, key=functools.partial(_representative_key, near, kind))
         similarity, sure = near[best.place], above if kind == "imitate" else 1.0 - above
         bounds = float(worth.values[row]), float(worth.low[row]), float(worth.high[row])
-        features_ = state | {f"\taction\t{action}"}
-        relevance = sharpen(similarity) * sure
-        known = ExampleCandidate(best, similarity, kind, relevance, *bounds, shown.n_shown[row], features_)
-        key = normalize_action(best.experience.action) if whole else action
-        found.append(replace(known, baseline=baselines[row][0], floor=floor, tries=tries[row], key=key))
+        candidate = ExampleCandidate(
+            best,
+            similarity,
+            kind,
+            sharpen(similarity) * sure,
+            *bounds,
+            shown.n_shown[row],
+            state | {f"\taction\t{action}"},
+            baselines[row][0],
+            floor,
+            tries[row],
+            normalize_action(best.experience.action) if whole else action,
+        )
+        found.append(candidate)
     return sorted(found, key=lambda one: (-one.relevance, -one.similarity))
 
 

@@ -11,7 +11,7 @@ from typing import NamedTuple
 import numpy as np
 
 from seasoned.core.impression_value import Observed, advantages_over_peers, observed_impressions
-from seasoned.policies.examples.rejected_steps import rejected_steps
+from seasoned.policies.examples.rejected_steps import KnownFeedback, rejected_steps
 from seasoned.protocols import ReadableMemory
 from seasoned.types import Episode, Experience, StepRef
 from seasoned.types.impression import Impression, PeerComparison
@@ -22,7 +22,6 @@ MAX_IMPRESSIONS = 256
 """The number of the latest impressions of an example whose outcomes a retrieval reads."""
 
 _CACHED_ANSWERS = 1 << 16
-_NONE = np.empty(0, dtype=np.int64)
 
 
 class EpisodeTrust:
@@ -89,7 +88,12 @@ class ImpressionEffects:
         self._trust = trust
 
     def observed(
-        self, groups: Sequence[Sequence[StepRef]], *, alike: bool, exclude_task: str | None
+        self,
+        groups: Sequence[Sequence[StepRef]],
+        *,
+        alike: bool,
+        exclude_task: str | None,
+        feedback: KnownFeedback | None = None,
     ) -> ObservedEffects:
         """Return the effects of each group.
 
@@ -97,17 +101,18 @@ class ImpressionEffects:
             groups: the steps of each example.
             alike: a group is one state and action: other stored steps with both count with it.
             exclude_task: leave out the episodes of this task.
+            feedback: on episodes that were read before; see `rejected_steps`.
         """
         row_of = {place: row for row, group in enumerate(groups) for place in (group[:1] if alike else group)}
         found = self._memory.impressions(
             list(row_of), alike=alike, gamma=self._gamma, exclude_task=exclude_task, most=MAX_IMPRESSIONS
         )
         summed = self._sums(self._counting(found), row_of, len(groups), exclude_task)
-        return ObservedEffects(*summed, self.rejected)
+        return ObservedEffects(*summed, functools.partial(self.rejected, known=feedback))
 
-    def rejected(self, steps: Collection[Experience]) -> frozenset[StepRef]:
+    def rejected(self, steps: Collection[Experience], *, known: KnownFeedback | None = None) -> frozenset[StepRef]:
         """Return those of these steps that were rejected, by feedback on any episode, trusted or not."""
-        return rejected_steps(self._memory, steps)
+        return rejected_steps(self._memory, steps, known=known)
 
     def all(self) -> tuple[list[StepRef], Observed, list[int]]:
         """Return every step that was shown in an episode that counts, with its outcomes and number of impressions."""
@@ -126,7 +131,7 @@ class ImpressionEffects:
         self, found: Sequence[Impression], row_of: Mapping[StepRef, int], n: int, exclude_task: str | None
     ) -> tuple[Observed, list[int]]:
         if not found:
-            return observed_impressions(_NONE, _NONE, (), (), n), [0] * n
+            return Observed(np.zeros(n), np.zeros(n), np.zeros(n)), [0] * n
         places = [one.place for one in found]
         comparisons = self._trusted_peers({one.place: one.peers for one in found}, exclude_task)
         rows = [row_of[one.example] for one in found]

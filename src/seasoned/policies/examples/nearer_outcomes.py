@@ -32,12 +32,13 @@ def failed_nearer(one: ExampleCandidate, others: Sequence[ExampleCandidate]) -> 
         one: the success.
         others: all candidates; `one` may be among them.
     """
-    same = [
-        other
-        for other in others
-        if other.nearness >= one.nearness and other.similarity >= one.similarity and same_action(one, other)
-    ]
-    clearly = [other for other in same if sharpen(other.nearness) >= _CLEARLY * sharpen(one.nearness)]
+    nearness, similarity = one.nearness, one.similarity
+    nearer = [other for other in others if other.similarity >= similarity and other.nearness >= nearness]
+    failures = [other for other in nearer if other.kind == "avoid" and same_action(one, other)]
+    if not failures:
+        return False
+    same = [*failures, *(other for other in nearer if other.kind == "imitate" and same_action(one, other))]
+    clearly = [other for other in same if sharpen(other.nearness) >= _CLEARLY * sharpen(nearness)]
     return _mostly_failed(same) or (sum(other.tries for other in clearly) >= _FEWEST_TRIES and _mostly_failed(clearly))
 
 

@@ -4,16 +4,23 @@ from __future__ import annotations
 
 import math
 from collections.abc import Collection, Sequence
+from typing import TypeAlias
 
 from seasoned.protocols import ReadableMemory
 from seasoned.types import LATE_REWARD, Experience, StepRef
 
-__all__ = ["rejected_steps"]
+__all__ = ["KnownFeedback", "rejected_steps"]
 
 _ROUNDING = 1e-12
 
 
-def rejected_steps(memory: ReadableMemory, steps: Collection[Experience]) -> frozenset[StepRef]:
+KnownFeedback: TypeAlias = dict[str, dict[int, list[float]] | None]
+"""The amounts of feedback by episode and step, of the episodes that were read; None for one that is not stored."""
+
+
+def rejected_steps(
+    memory: ReadableMemory, steps: Collection[Experience], *, known: KnownFeedback | None = None
+) -> frozenset[StepRef]:
     """Return those of these steps that people or judges rejected, by the memory's current feedback.
 
     A step is rejected if the unrevoked feedback on it adds up to less than 0, or if the feedback on it and on all later
@@ -28,6 +35,7 @@ def rejected_steps(memory: ReadableMemory, steps: Collection[Experience]) -> fro
     Args:
         memory: the memory that holds the steps.
         steps: stored steps.
+        known: feedback that was read before, which is not read again; what is read is added.
 
     Example:
         >>> from seasoned import Episode, Memory, Step
@@ -41,10 +49,14 @@ def rejected_steps(memory: ReadableMemory, steps: Collection[Experience]) -> fro
     """
     if not steps:
         return frozenset()
-    feedback = memory.step_feedback({step.episode_id for step in steps}, but_sources={LATE_REWARD})
+    feedback = {} if known is None else known
+    new = {step.episode_id for step in steps} - feedback.keys()
+    if new:
+        feedback |= dict.fromkeys(new)
+        feedback |= memory.step_feedback(new, but_sources={LATE_REWARD})
 
     def is_rejected(step: Experience) -> bool:
-        by_step = feedback.get(step.episode_id)
+        by_step = feedback[step.episode_id]
         if by_step is None:
             return True
         from_here = [amount for n, amounts in by_step.items() if n >= step.step for amount in amounts]

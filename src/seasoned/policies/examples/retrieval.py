@@ -26,6 +26,7 @@ from seasoned.policies.examples.example_value import ExampleCandidate, rank_cand
 from seasoned.policies.examples.impression_effects import EpisodeTrust, ImpressionEffects
 from seasoned.policies.examples.nearer_outcomes import failed_nearer
 from seasoned.policies.examples.query import ExampleQuery, Purpose, check_weights
+from seasoned.policies.examples.rejected_steps import KnownFeedback
 from seasoned.policies.examples.rendering import fit_to_budget
 from seasoned.policies.examples.trusted_evidence import TrustedEvidence
 from seasoned.protocols import MomentSource, ReadableMemory
@@ -207,9 +208,11 @@ class Examples(Curation):
         budget = self.budget_tokens if budget_tokens is None else check_whole("budget_tokens", budget_tokens, 1)
         excluded, whole = self._exclude_task if exclude_task is None else exclude_task, purpose == "plan"
         pool = max(_POOL_OF_FEW, 4 * self._k) if len(texts) <= _FEW_KEYS else max(_POOL_OF_MANY, 3 * self._k)
-        candidates, more = self._candidates(texts, pool, whole=whole, exclude_task=excluded)
+        feedback: KnownFeedback = {}
+        find = functools.partial(self._candidates, texts, whole=whole, exclude_task=excluded, feedback=feedback)
+        candidates, more = find(pool)
         if more and not any(one.kind == "imitate" for one in candidates):
-            candidates, _ = self._candidates(texts, _WIDER * pool, whole=whole, exclude_task=excluded)
+            candidates, _ = find(_WIDER * pool)
         values = None
         # Under a rule of trust the numbers of tries, by which doubts are found, are those of all episodes.
         if "observation" in texts and not whole and (self._trust or self._in_doubt(candidates)):
@@ -225,7 +228,14 @@ class Examples(Curation):
                 per_task=self._per_task,
                 course=self._course if whole else None,
             )
-        return fit_to_budget(self._with_windows(chosen, query.goal, values), budget, self._text_chars, self.count)
+        examples = self._with_windows(chosen, query.goal, values, feedback)
+        return fit_to_budget(examples, budget, self._text_chars, self.count)
+
+    def build_indexes(self) -> None:
+        """Build the indexes in RAM, the estimate's too. Otherwise the first query does: seconds in a large memory."""
+        first = "the first query"
+        self.retrieve(ExampleQuery(first, observation=first))
+        self._valuer.at(first)
 
     def _in_doubt(self, candidates: Sequence[ExampleCandidate]) -> bool:
         """Return whether the candidates leave open what their actions are worth here; they take less time than that.
@@ -273,7 +283,7 @@ class Examples(Curation):
         ]
 
     def _candidates(
-        self, texts: Mapping[str, str], pool: int, *, whole: bool, exclude_task: str | None
+        self, texts: Mapping[str, str], pool: int, *, whole: bool, exclude_task: str | None, feedback: KnownFeedback
     ) -> tuple[list[ExampleCandidate], bool]:
         """Return the candidates of a pool, and whether there are successes elsewhere.
 
@@ -295,7 +305,9 @@ class Examples(Curation):
                 one for one in moments if self._trust.counts(one.experience.episode_id, one.feedback_totals or {})
             )
             highest, median = max((one.experience.return_ for one in moments), default=None), lambda: None
-        observed = functools.partial(self._effects.observed, alike=not whole, exclude_task=exclude_task)
+        observed = functools.partial(
+            self._effects.observed, alike=not whole, exclude_task=exclude_task, feedback=feedback
+        )
         candidates = rank_candidates(
             moments,
             self._weights,
@@ -356,7 +368,7 @@ class Examples(Curation):
         return tuple((self._features(step.state), normalize_action(step.action)) for step in episode.steps)
 
     def _with_windows(
-        self, chosen: Sequence[ExampleCandidate], goal: str, values: ActionValues | None
+        self, chosen: Sequence[ExampleCandidate], goal: str, values: ActionValues | None, feedback: KnownFeedback
     ) -> list[Example]:
         around: dict[StepRef, list[StepRef]] = {}
         for one in chosen:
@@ -372,7 +384,8 @@ class Examples(Curation):
                 if one.kind == "imitate"
                 for place in around[one.moment.place]
                 if place in seen and place != one.moment.place
-            ]
+            ],
+            known=feedback,
         )
         examples = []
         for one in chosen:
