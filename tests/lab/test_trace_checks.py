@@ -60,6 +60,18 @@ def test_actions_that_name_their_task_are_a_finding_with_the_figure_within_tasks
     }
 
 
+@pytest.mark.parametrize(("said", "held_back"), [("no more results", 45), ("orders W0, W1, W2, W3: no more", 0)])
+def test_remembered_calls_of_other_orders_are_counted_as_held_back(said, held_back):
+    calls = [f'cancel({{"order":"W{number % 4}"}})' for number in range(15)]
+    with Memory.open(":memory:") as memory:
+        memory.add_many(
+            Episode(f"task {number % 4}", [Step(f"tool: {said}", call, float(number % 3 == 0))])
+            for number, call in enumerate(calls)
+        )
+        [check] = [one for one in diagnose(memory).checks if one.name == "remembered calls that fit"]
+    assert check.numbers == {"calls": 60, "held_back": held_back}
+
+
 def test_runs_of_one_task_are_drawn_together():
     tasks = [f"task {number % 333}" for number in range(1998)] + [f"single {number}" for number in range(300)]
     drawn = sample_tasks(tasks, seed=1)
