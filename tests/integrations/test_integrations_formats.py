@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from pathlib import Path
 from typing import ClassVar, NamedTuple
 
 import pytest
@@ -465,3 +466,14 @@ def test_refusal_names_format_and_next_step(documents, rules, reason):
     )
     assert reason in str(items[0])
     assert isinstance(items[0], Refusal)
+
+
+def test_page_has_the_counts_of_the_samples():
+    rows = []
+    for name, documents in sorted(samples.DOCUMENTS.items()):
+        found = read(*documents)
+        assert {one.format for one in found} == {name}
+        n_steps, n_rewarded = sum(len(one.episode.steps) for one in found), sum(one.rewarded for one in found)
+        rows.append(f"| `{name}` | {len(documents)} | {len(found)} | {n_steps} | {n_rewarded} |")
+    page = Path(__file__, "../../../docs/how-to/import.md").resolve().read_text(encoding="utf-8")
+    assert "\n".join(rows) in page
