@@ -23,7 +23,7 @@ from seasoned.lab.diagnosis.record_checks import (
 from seasoned.lab.diagnosis.replay import counted_episodes, replay
 from seasoned.lab.diagnosis.state_checks import check_distinctness, check_recurrence, check_speed, encode_states
 from seasoned.lab.diagnosis.trace_checks import check_actions_elsewhere, check_coverage, check_task_groups
-from seasoned.lab.diagnosis.unjudged_check import check_awaiting
+from seasoned.lab.diagnosis.unjudged_check import check_awaiting, check_rule_failures
 from seasoned.memory import Memory
 from seasoned.memory.values.derived_ids import ASSIGNMENT_PREFIX, SWITCH_PREFIX
 from seasoned.policies import JitRL
@@ -116,6 +116,7 @@ def diagnose(memory: Memory, *, policy: str = "default", last: int | None = None
         check_priors(episodes, in_prompts={one.place[0] for one in shown}),
         *check_exclusions(len(stored), n_aborted, len(excluded_episodes)),
         *check_awaiting(len(stored) - n_aborted, awaiting, memory.feedback_rule(), time.time()),
+        *check_rule_failures(events, awaiting, memory.feedback_rule()),
         check_rewards(episodes),
         check_repeated_failure(episodes),
         *check_examples(memory, episodes, shown),

@@ -1,15 +1,16 @@
-"""Check of the episodes that await feedback."""
+"""Checks of the episodes that await feedback."""
 
 from __future__ import annotations
 
 from collections.abc import Sequence
 
 from seasoned.lab.diagnosis.check_result import CheckResult, finding_if, share
-from seasoned.memory import AwaitingEpisode, FeedbackRule
+from seasoned.memory import AwaitingEpisode, Event, FeedbackRule
 
-__all__ = ["check_awaiting"]
+__all__ = ["check_awaiting", "check_rule_failures"]
 
 _MAX_SHARE = 0.5
+_OF_RULES = "rules"  # the source of rewards by rules, or its begin, `rules:tests`
 _MIN_EPISODES = 3
 _UNITS_S = {"days": 86_400.0, "hours": 3600.0, "minutes": 60.0}
 
@@ -43,6 +44,37 @@ def check_awaiting(
             next_step="Judge them (memory.feedback, seasoned memory judge), or say what silence means: "
             "seasoned memory limits MEMORY --deadline 7d --silence 0.",
             numbers={"episodes": n_episodes, "awaiting": len(awaiting), "oldest_s": oldest_s, "overdue": overdue},
+        )
+    ]
+
+
+def check_rule_failures(
+    events: Sequence[Event], awaiting: Sequence[AwaitingEpisode], rule: FeedbackRule
+) -> list[CheckResult]:
+    """Check that rules judge more than failures; nothing where they gave few rewards.
+
+    An episode in which no rule found a failure awaits feedback. So if rules find nothing else, what is compared and
+    learned from are the episodes that failed.
+
+    Args:
+        events: that count.
+        awaiting: episodes that await feedback.
+        rule: of the namespace.
+    """
+    rewards = [event.reward for event in events if event.source.partition(":")[0] == _OF_RULES]
+    if len(rewards) < _MIN_EPISODES:
+        return []
+    n_good = sum(reward >= 0 for reward in rewards)
+    has_deadline = rule.policy is not None and rule.policy.deadline_s is not None
+    return [
+        finding_if(
+            not n_good and len(awaiting) >= _MIN_EPISODES and not has_deadline,
+            "rules that find failures only",
+            f"{share(n_good, len(rewards), 'rewards of rules')} are 0 or more; {len(awaiting)} episodes await feedback",
+            rule=f"some, or fewer than {_MIN_EPISODES} episodes await feedback, or silence has a meaning",
+            next_step="Only episodes with a failure are compared and learned from. If an episode without one is good "
+            "news, say so: seasoned memory limits MEMORY --deadline 1h --silence 0.",
+            numbers={"rewards": len(rewards), "not_negative": n_good, "awaiting": len(awaiting)},
         )
     ]
 

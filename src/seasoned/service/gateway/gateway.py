@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 import contextlib
 import logging
+import shlex
 import uuid
 from collections.abc import AsyncIterator, Mapping
 from dataclasses import dataclass, field
@@ -12,6 +13,7 @@ from pathlib import Path
 from typing import Any, get_args
 
 from seasoned.checks import check_flag, check_number, check_one_of, check_whole
+from seasoned.errors import excerpt
 from seasoned.integrations.clients.call_recorder import recorder_of
 from seasoned.integrations.rewards.reward_rules import RewardRules
 from seasoned.memory import Memory
@@ -101,7 +103,7 @@ class Gateway:
         key: str | None = None,
         rewards: RewardRules | None = None,
     ) -> None:
-        self._pool, self._settings = pool, settings
+        self._pool, self._settings, self._rewards = pool, settings, rewards
         self._streams = UpstreamStreams(upstream, silence_s=settings.silence_s)
         self._forwarder = Forwarder(self._streams, self, name=uuid.uuid4().hex[:12], n_tokens=n_tokens, key=key)
         self._episodes = {
@@ -166,6 +168,7 @@ class Gateway:
     @contextlib.asynccontextmanager
     async def running(self) -> AsyncIterator[None]:
         """Record the calls of earlier processes first, and end idle episodes while this runs."""
+        self._warn_of_silence()
         await asyncio.to_thread(self._restore)
         ticks = asyncio.ensure_future(self._tick())
         try:
@@ -179,6 +182,22 @@ class Gateway:
                     episodes.end_named()
             if self._spool is not None:
                 self._spool.close()
+
+    def _warn_of_silence(self) -> None:
+        """Warn where a lift is measured by rules, and episodes in which no rule finds anything are not rated."""
+        if self._rewards is None or not self._settings.holdout or set(self._settings.modes.values()) <= {"observe"}:
+            return
+        for name in self._pool.names():
+            memory = self._pool.memory(name)
+            policy = memory.feedback_rule().policy
+            if not memory.session.store.read_only and (policy is None or policy.deadline_s is None):
+                _log.warning(
+                    "The lift of memory in the namespace %s compares only episodes that a rule or a person has judged. "
+                    "If rules find failures alone, these are the episodes that failed. If silence is good news, say "
+                    "so: seasoned memory limits MEMORY --namespace %s --deadline 1h --silence 0",
+                    excerpt(name),
+                    shlex.quote(name),
+                )
 
     def _restore(self) -> None:
         for spooled, kept in () if self._spool is None else self._spool.read():
