@@ -100,6 +100,38 @@ def test_bytes_that_no_request_asked_for_reach_no_other_client(upstream, port, m
     assert [exchange(port, "/v1/chat/completions", ASKED)[2] for _ in range(2)] == [CHAT, CHAT]
 
 
+class Verbatim(RawAnswer):
+    """An answer as it is written here."""
+
+    def pieces(self):
+        yield from self.parts
+
+
+def test_length_beside_a_transfer_encoding_is_not_sent_on(upstream, port):
+    both = b"HTTP/1.1 200 OK\r\ntransfer-encoding: chunked\r\ncontent-length: 3\r\n\r\n5\r\nhello\r\n0\r\n\r\n"
+    upstream.answer = Verbatim([both], breaks=True)
+    status, headers, body = exchange(port, "/v1/messages", ASKED)
+    assert (status, body) == (200, b"hello") and "content-length" not in dict(headers)
+
+
+@pytest.mark.parametrize("status", [b"999", b"600", b"101", b"000", b"-1"])
+def test_status_that_is_none_of_an_answer_is_an_error_in_the_shape_of_the_api(upstream, port, status):
+    upstream.answer = Verbatim([b"HTTP/1.1 " + status + b" Odd\r\ncontent-length: 2\r\n\r\n{}"], breaks=True)
+    got, _, body = exchange(port, "/v1/messages", ASKED)
+    assert got == 502 and b'"api_error"' in body
+
+
+@pytest.mark.parametrize("n_bytes", [1, 60, 150, 10_000])
+def test_client_that_goes_anywhere_in_its_request_leaves_the_next_one_alone(upstream, port, n_bytes):
+    upstream.answer = RawAnswer([CHAT], framing="length")
+    head = b"POST /v1/messages HTTP/1.1\r\nhost: 127.0.0.1\r\ncontent-type: application/json\r\n"
+    request = head + b"content-length: %d\r\n\r\n" % len(ASKED) + ASKED
+    for _ in range(5):
+        with socket.create_connection(("127.0.0.1", port)) as client:
+            client.sendall(request[:n_bytes])
+    assert exchange(port, "/v1/messages", ASKED)[::2] == (200, CHAT)
+
+
 def test_a_client_that_goes_ends_the_request_to_the_upstream(upstream, port):
     upstream.answer, upstream.gone = RawAnswer([CHAT] * 5000, pause_s=0.002), threading.Event()
     with socket.create_connection(("127.0.0.1", port)) as client:

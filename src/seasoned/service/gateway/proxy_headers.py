@@ -73,14 +73,20 @@ def request_headers(headers: Iterable[tuple[bytes, bytes]], own: Mapping[bytes, 
 def answer_headers(headers: Iterable[tuple[bytes, bytes]]) -> list[tuple[bytes, bytes]]:
     """Return the headers of an answer that its client gets, in their order.
 
+    A length beside a transfer encoding is not the body's, and leaves (RFC 9112, section 6.3): a client that believed it
+    would take the rest of the body for the next answer.
+
     Example:
         >>> answer_headers([(b"x-ratelimit-limit", b"9"), (b"set-cookie", b"a=b"), (b"x-seasoned-mode", b"memory")])
         [(b'x-ratelimit-limit', b'9')]
     """
+    given = list(headers)
+    is_encoded = any(name == b"transfer-encoding" for name, _ in given)
+    left_out = _NOT_ANSWERED | {b"content-length"} if is_encoded else _NOT_ANSWERED
     return [
         (name, value)
-        for name, value in _without_listed(headers)
-        if name not in _NOT_ANSWERED and not name.startswith(_NOT_ANSWERED_PREFIXES)
+        for name, value in _without_listed(given)
+        if name not in left_out and not name.startswith(_NOT_ANSWERED_PREFIXES)
     ]
 
 

@@ -19,7 +19,7 @@ __all__ = ["ClosedBeforeAnswerError", "UpstreamConnection"]
 
 _PART_BYTES = 64 * 1024
 _MAX_HEAD_BYTES = 64 * 1024
-_REFUSED = 400  # from this status on
+_REFUSED, _LAST_STATUS = 400, 599
 
 
 class ClosedBeforeAnswerError(ConnectionError):
@@ -155,6 +155,8 @@ class UpstreamConnection(asyncio.Protocol):
             head = self._read_head()
             if head is None:
                 await self._receive(is_first=True)
+        if head.status_code > _LAST_STATUS:
+            raise h11.RemoteProtocolError(f"the status {head.status_code}")
         return head
 
     def _read_head(self) -> Any:

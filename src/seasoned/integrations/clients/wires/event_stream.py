@@ -16,13 +16,15 @@ _LINE_END = re.compile(r"\r\n|\r|\n")  # and no other: U+2028 and U+0085 may be 
 def json_events(content: bytes) -> Iterator[dict[str, Any]]:
     r"""Yield the JSON objects of a stream's `data:` fields, in order; a line that is cut or no object is passed over.
 
-    The providers whose streams are read write each object on one line.
+    The providers whose streams are read write each object on one line. A byte order mark at the begin is none of it.
 
     Example:
+        >>> list(json_events(b'\xef\xbb\xbfdata: {"n": 0}\r\n\r\n'))
+        [{'n': 0}]
         >>> list(json_events(b'event: ping\ndata: {"n": 1}\n\ndata: [DONE]\n\ndata: {"n": '))
         [{'n': 1}]
     """
-    for line in _LINE_END.split(content.decode("utf-8", "replace")):
+    for line in _LINE_END.split(content.decode("utf-8-sig", "replace")):
         if line.startswith(_DATA):
             try:
                 value = json.loads(line.removeprefix(_DATA))
