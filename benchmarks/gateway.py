@@ -127,6 +127,7 @@ def litellm_proxy(folder: str, upstream_port: str) -> Iterator[int]:
     with socket.create_server(("127.0.0.1", 0)) as free:
         port = free.getsockname()[1]
     quiet = {**os.environ, "LITELLM_LOG": "ERROR", "LITELLM_LOCAL_MODEL_COST_MAP": "True"}
+    quiet["LITELLM_DANGEROUSLY_PERMIT_WEAK_OR_UNSET_MASTER_KEY"] = "true"  # on loopback, and ours has no token either
     command = [str(PEER), "--config", str(config), "--host", "127.0.0.1", "--port", str(port), "--num_workers", "1"]
     with (
         (Path(folder) / "litellm.log").open("w") as log,
