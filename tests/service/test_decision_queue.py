@@ -163,7 +163,7 @@ def test_refused_decision_is_the_upstreams_and_says_so(tmp_path):
             assert all(response.json() == upstream.body for response in responses)
             reasons = [response.headers["x-seasoned-reason"] for response in responses]
             refused = [reason for reason in reasons if "too many decisions at a time" in reason]
-            assert len(refused) >= 10 and len(refused) < 24
+            assert 0 < len(refused) < 24
             assert all("x-seasoned-inference-id" not in response.headers for response in responses)
 
 

@@ -8,6 +8,7 @@ import numpy as np
 
 from seasoned.core.arrays import Floats
 from seasoned.memory.index.blocks import Ints, ranges, stable_order
+from seasoned.memory.index.kernel import FeatureLists
 from seasoned.memory.index.term_keys import TermKeys, subword_keys, sums_by_set
 
 __all__ = ["FeatureTerms"]
@@ -226,6 +227,10 @@ class FeatureTerms:
             totals[self._n_listed :] = sums_by_set(of_term[self._terms[tail]], lengths)
         found = np.flatnonzero(totals)
         return found, totals[found]
+
+    def lists(self) -> FeatureLists:
+        """Return the features of each term, as far as they are listed, and the terms of each feature."""
+        return FeatureLists(self._list_starts, self._holders, self.starts, self.terms, self._n_listed, self.n_terms)
 
     def sums(self, features: Ints, of_term: Floats) -> Floats:
         """Return for each of some features the sum over its terms of what each term has.

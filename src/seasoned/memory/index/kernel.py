@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Sequence
-from typing import NamedTuple, Protocol
+from typing import NamedTuple, Protocol, runtime_checkable
 
 import numpy as np
 
@@ -16,10 +16,15 @@ __all__ = [
     "FEW_CANDIDATES",
     "KERNELS",
     "SLACK",
+    "Best",
+    "FeatureLists",
     "Kernel",
     "Match",
     "Query",
+    "RowNorms",
     "SearchPlan",
+    "TermVectors",
+    "VectorKernel",
     "counted_terms",
     "plan_searches",
 ]
@@ -113,24 +118,6 @@ class Kernel(Protocol):
     def post(self, tokens: Ints, starts: Ints) -> Lists:
         """Return the lists of a block."""
 
-    def places(self, vocabulary: Ints, features: Ints, values: Floats) -> Ints:
-        """Return where in the vocabulary those of these features are that it holds, ascending as they are.
-
-        `values` has a place for each feature, above 0 for these and 0 for the others.
-        """
-
-    def add_up(
-        self, lists: Lists, starts: Ints, ends: Ints, weights: Floats, norms: Floats, least: float
-    ) -> tuple[Ints, Floats]:
-        """Return the rows in `lists.rows[start:end]` for each start and end, ascending or not, each once.
-
-        And for each row the sum of the weights of these parts that hold it, in their order. Weights are above 0. Rows
-        whose sum is less than `least` times their norm are left out; there is a norm for each row of the block.
-        """
-
-    def add_tokens(self, block: Block, rows: Ints, values: Floats) -> Floats:
-        """Return for each of these rows the sum of the values of its tokens; every token has a value."""
-
     def norms(self, block: Block, rows: Ints, starts: Ints, terms: Ints, squared: Floats) -> Floats:
         """Return the norms of the vectors of these rows; 1 for a row without terms.
 
@@ -151,6 +138,78 @@ class Kernel(Protocol):
 
         `in_query` has a place for every token, and is all False before and after.
         """
+
+
+class TermVectors(NamedTuple):
+    """The terms of features: feature f has `terms[starts[f] : starts[f + 1]]`; and the squared weight of each term."""
+
+    starts: Ints
+    terms: Ints
+    squared: Floats
+
+
+class RowNorms(Protocol):
+    """Norms of the rows of a block."""
+
+    @property
+    def at_least(self) -> Floats:
+        """Lower bounds."""
+
+    @property
+    def exact(self) -> Floats:
+        """Those that are known, NaN for the others; a search fills in what it computes."""
+
+
+class Best:
+    """The best similarities that a search has found.
+
+    Args:
+        k: how many it keeps.
+        threshold: the least similarity that counts.
+
+    Attributes:
+        similarities: a heap, the least first.
+        n: how many there are, and a number that the search counts with.
+    """
+
+    def __init__(self, k: int, threshold: float) -> None:
+        self.similarities: Floats = np.zeros(k)
+        self.n: Ints = np.zeros(2, dtype=np.int64)
+        self._threshold = threshold
+
+    @property
+    def least(self) -> float:
+        """What a set must reach to be among the best, less the slack."""
+        is_full = int(self.n[0]) == len(self.similarities)
+        return max(self._threshold, float(self.similarities[0]) if is_full else 0.0) - SLACK
+
+
+@runtime_checkable
+class VectorKernel(Kernel, Protocol):
+    """A kernel that also searches by the cosine of vectors of terms."""
+
+    def add_by_feature(self, terms: Ints, values: Floats, lists: FeatureLists, sums: Floats) -> Ints:
+        """Add the values of terms, above 0, to the sum of each feature that holds them; return these features."""
+
+    def nearest(
+        self, block: Block, norms: RowNorms, vectors: TermVectors, products: Floats, norm: float, best: Best
+    ) -> tuple[Ints, Floats]:
+        """Return the rows of a block that may be among the best, and their similarities up to rounding.
+
+        `products` has for each feature what it adds to the product with the query, 0 for those that share no terms
+        with it; `norm` is the query's. The similarities, and norms that were computed, are added to `best` and `norms`.
+        """
+
+
+class FeatureLists(NamedTuple):
+    """For each term its features, of the first `n_listed`; for each feature its terms, `n_terms` in all."""
+
+    list_starts: Ints
+    holders: Ints
+    starts: Ints
+    terms: Ints
+    n_listed: int
+    n_terms: int
 
 
 def counted_terms(features: Ints, sizes: Ints, starts: Ints, terms: Ints, n_terms: int) -> tuple[Ints, Ints, Floats]:

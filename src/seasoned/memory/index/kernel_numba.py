@@ -1,54 +1,23 @@
-"""The search of token sets, compiled by numba: the extra `fast`. Imported only when such a kernel is made.
-
-Machine code is kept beside this file, or where that cannot be written, in the user's cache folder. Where neither can
-be, each process compiles it again.
-"""
+"""The search of token sets, compiled by numba: the extra `fast`. Imported only when such a kernel is made."""
 
 from __future__ import annotations
 
-import functools
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from typing import Any
 
 import numpy as np
 
 from seasoned.core.arrays import Floats
+from seasoned.memory.index import compiled_vectors as vectors
 from seasoned.memory.index.blocks import MAX_ROWS, NO_TOKEN, Block, Bools, Ints, Lists, post_by_sorting
-from seasoned.memory.index.kernel import SLACK, Match, SearchPlan
-from seasoned.registry import load_extra
+from seasoned.memory.index.compiled import CompiledFunctions
+from seasoned.memory.index.kernel import SLACK, Best, FeatureLists, Match, RowNorms, SearchPlan, TermVectors
 
 __all__ = ["NumbaKernel"]
 
 _AT_ONCE = 256  # queries
-_FEW_FEATURES = 32  # tokens of a block for each feature, from which on a search for each is cheaper than one pass
-_FEW_POSTINGS = 2  # rows for each posting, from which on a list of those read is cheaper than a pass over all
-_SIGNATURES: dict[str, str] = {}
 
-
-def _compiled(signature: str) -> Callable[[Any], Any]:
-    """Have a function compiled for this signature when the first kernel is made."""
-
-    def register(function: Any) -> Any:
-        _SIGNATURES[function.__name__] = signature
-        return function
-
-    return register
-
-
-@functools.cache
-def _compile() -> None:
-    """Put compiled functions in the place of those of this module, each before the ones that call it.
-
-    Raises:
-        MissingExtraError: numba is not installed, or does not load.
-    """
-    numba = load_extra("numba", "fast")
-    for name, signature in _SIGNATURES.items():
-        function = globals()[name]
-        try:
-            globals()[name] = numba.njit(signature, cache=True, nogil=True)(function)
-        except (RuntimeError, OSError):  # no folder for machine code can be written
-            globals()[name] = numba.njit(signature, nogil=True)(function)
+_compiled = CompiledFunctions(globals())
 
 
 @_compiled("int64(uint64)")
@@ -340,142 +309,6 @@ def _search(
             in_query[token] = False
 
 
-@_compiled("int64(uint32[::1], float64[::1], int64[::1])")
-def _places(vocabulary: Any, values: Any, found: Any) -> Any:
-    """Find where the tokens with a value are in the vocabulary; return how many there are."""
-    n = 0
-    for at in range(len(vocabulary) - 1):
-        found[n] = at
-        n += values[vocabulary[at]] > 0.0  # no branch: which tokens have a value is hard to foresee
-    return n
-
-
-@_compiled(
-    "int64(uint16[::1], uint32[::1], uint32[::1], float64[::1], float32[::1], float64, float64[::1], int64[::1],"
-    " float64[::1])"
-)
-def _add_up(
-    rows: Any, starts: Any, ends: Any, weights: Any, norms: Any, least: Any, products: Any, found: Any, sums: Any
-) -> Any:
-    """Add up the weights of the parts of the lists by row; return how many rows reach `least` times their norm.
-
-    `products` has a place for each row, all 0 before and after. `found` and `sums` have one more, for the row after
-    the last one found.
-    """
-    n_postings = 0
-    for rank in range(len(starts)):
-        n_postings += ends[rank] - starts[rank]
-    n = n_read = 0
-    if n_postings * _FEW_POSTINGS < len(norms):
-        for rank in range(len(starts)):
-            for p in range(starts[rank], ends[rank]):
-                row = rows[p]
-                if products[row] == 0.0:
-                    found[n_read] = row
-                    n_read += 1
-                products[row] += weights[rank]
-        for i in range(n_read):
-            row = found[i]
-            product = products[row]
-            products[row] = 0.0
-            found[n], sums[n] = row, product
-            n += product >= least * norms[row]
-        return n
-    for rank in range(len(starts)):
-        weight = weights[rank]
-        for p in range(starts[rank], ends[rank]):
-            products[rows[p]] += weight
-    for row in range(len(norms)):
-        product = products[row]
-        found[n], sums[n] = row, product
-        n += (product > 0.0) & (product >= least * norms[row])  # no branch, as above
-    products[: len(norms)] = 0.0
-    return n
-
-
-@_compiled("void(uint32[::1], uint32[::1], int64[::1], float64[::1], float64[::1])")
-def _add_tokens(tokens: Any, starts: Any, rows: Any, values: Any, added: Any) -> None:
-    """Add the values of the tokens of each row."""
-    for i in range(len(rows)):
-        total = 0.0
-        for p in range(starts[rows[i]], starts[rows[i] + 1]):
-            total += values[tokens[p]]
-        added[i] = total
-
-
-@_compiled(
-    "void(uint32[::1], uint32[::1], int64[::1], int64[::1], uint32[::1], float64[::1], uint32[::1], float64[::1])"
-)
-def _norms(
-    features: Any, starts: Any, rows: Any, term_starts: Any, terms: Any, squared: Any, counts: Any, norms: Any
-) -> None:
-    """Fill in the norm of each row. `counts` has a place for each term, all 0 before and after."""
-    for i in range(len(rows)):
-        total = 0.0
-        for p in range(starts[rows[i]], starts[rows[i] + 1]):
-            for q in range(term_starts[features[p]], term_starts[features[p] + 1]):
-                count = counts[terms[q]]
-                total += (2.0 * count + 1.0) * squared[terms[q]]  # (count + 1)^2 - count^2
-                counts[terms[q]] = count + np.uint32(1)
-        for p in range(starts[rows[i]], starts[rows[i] + 1]):
-            for q in range(term_starts[features[p]], term_starts[features[p] + 1]):
-                counts[terms[q]] = 0
-        norms[i] = np.sqrt(total) if total > 0.0 else 1.0
-
-
-@_compiled(
-    "void(uint32[::1], int64[::1], int64[::1], uint32[::1], float64[::1], uint32[::1], uint32[::1], uint32[::1],"
-    " int64[::1], float64[::1], float64[:, ::1])"
-)
-def _products(
-    features: Any,
-    sizes: Any,
-    term_starts: Any,
-    terms: Any,
-    squared: Any,
-    last: Any,
-    before: Any,
-    term_of: Any,
-    set_of: Any,
-    count_of: Any,
-    products: Any,
-) -> None:
-    """Fill in the products of the vectors of sets. `last` has a place for each term, all 0 before and after.
-
-    The sets that hold a term are a list: its last entry is in `last`, counted from 1, and those before in `before`.
-    """
-    holders, counts = np.empty(len(sizes), dtype=np.int64), np.empty(len(sizes))
-    n, p = np.uint32(0), 0
-    for number in range(len(sizes)):
-        for _ in range(sizes[number]):
-            for q in range(term_starts[features[p]], term_starts[features[p] + 1]):
-                term = terms[q]
-                entry = last[term]
-                if entry > 0 and set_of[entry - 1] == number:
-                    count_of[entry - 1] += 1.0
-                else:
-                    term_of[n], set_of[n], count_of[n], before[n] = term, number, 1.0, entry
-                    n += np.uint32(1)
-                    last[term] = n
-            p += 1
-    for entry in range(n):
-        term = term_of[entry]
-        at = last[term]
-        last[term] = 0
-        n_holders = 0
-        while at > 0:
-            holders[n_holders], counts[n_holders] = set_of[at - 1], count_of[at - 1]
-            n_holders += 1
-            at = before[at - 1]
-        for i in range(n_holders):
-            value = squared[term] * counts[i]
-            for j in range(i, n_holders):
-                products[holders[i], holders[j]] += value * counts[j]
-    for i in range(len(sizes)):
-        for j in range(i):
-            products[j, i] = products[i, j]
-
-
 @_compiled("int64(uint32[::1], uint32[::1], uint32[::1], uint32[::1], uint32[::1], uint16[::1])")
 def _post(tokens: Any, starts: Any, ends: Any, vocabulary: Any, list_starts: Any, rows: Any) -> Any:
     """Fill the lists; return how many there are. `ends` has a place for each token number, all 0."""
@@ -507,13 +340,15 @@ class NumbaKernel:
     candidate_cost = 100.0
 
     def __init__(self) -> None:
-        _compile()
+        _compiled.compile()
+        vectors.compile_vectors()
         self._repeats = np.zeros(MAX_ROWS, dtype=np.uint8)
         self._counts = np.zeros(MAX_ROWS, dtype=np.int32)
         self._found = np.zeros(MAX_ROWS, dtype=np.uint16)
         self._products = np.zeros(MAX_ROWS)
-        self._rows, self._sums = np.zeros(MAX_ROWS + 1, dtype=np.int64), np.zeros(MAX_ROWS + 1)
-        self._n_held = np.zeros(1024, dtype=np.uint32)
+        self._seen = np.zeros(MAX_ROWS, dtype=np.uint8)
+        self._rows, self._near = np.zeros(MAX_ROWS, dtype=np.int64), np.zeros(MAX_ROWS)
+        self._n_held, self._of_term = np.zeros(1024, dtype=np.uint32), np.zeros(1024)
 
     def post(self, tokens: Ints, starts: Ints) -> Lists:
         """Return the lists of a block."""
@@ -526,45 +361,45 @@ class NumbaKernel:
         n = _post(tokens, starts, np.zeros(highest + 1, dtype=np.uint32), vocabulary, list_starts, rows)
         return Lists(vocabulary[: n + 1].copy(), list_starts[: n + 2].copy(), rows)
 
-    def places(self, vocabulary: Ints, features: Ints, values: Floats) -> Ints:
-        """Return where in the vocabulary those of these features are that it holds."""
-        if len(features) * _FEW_FEATURES < len(vocabulary):
-            at: Ints = vocabulary.searchsorted(features)
-            here: Ints = at[vocabulary[at] == features]
-            return here
-        found = np.empty(len(vocabulary), dtype=np.int64)
-        return found[: _places(vocabulary, values, found)]
-
-    def add_up(
-        self, lists: Lists, starts: Ints, ends: Ints, weights: Floats, norms: Floats, least: float
-    ) -> tuple[Ints, Floats]:
-        """Return the rows in these parts of the lists, and for each the sum of the weights of those that hold it."""
-        n = _add_up(lists.rows, starts, ends, weights, norms, least, self._products, self._rows, self._sums)
-        return self._rows[:n].copy(), self._sums[:n].copy()
-
-    def add_tokens(self, block: Block, rows: Ints, values: Floats) -> Floats:
-        """Return for each of these rows the sum of the values of its tokens."""
-        added = np.empty(len(rows))
-        _add_tokens(block.tokens, block.starts, rows, values, added)
-        return added
-
     def norms(self, block: Block, rows: Ints, starts: Ints, terms: Ints, squared: Floats) -> Floats:
         """Return the norms of the vectors of these rows; 1 for a row without terms."""
-        if len(self._n_held) < len(squared):
-            self._n_held = np.zeros(2 * len(squared), dtype=np.uint32)
+        self._hold(len(squared))
         norms = np.empty(len(rows))
-        _norms(block.tokens, block.starts, rows, starts, terms, squared, self._n_held, norms)
+        vectors.norms_of_rows(block.tokens, block.starts, rows, starts, terms, squared, self._n_held, norms)
         return norms
 
     def products(self, features: Ints, sizes: Ints, starts: Ints, terms: Ints, squared: Floats) -> Floats:
         """Return the products of the vectors of S sets, shape (S, S)."""
-        if len(self._n_held) < len(squared):
-            self._n_held = np.zeros(2 * len(squared), dtype=np.uint32)
+        self._hold(len(squared))
         room = int((starts[features.astype(np.int64) + 1] - starts[features]).sum())
         numbers, set_of, count_of = np.empty((2, room), dtype=np.uint32), np.empty(room, dtype=np.int64), np.empty(room)
         products = np.zeros((len(sizes), len(sizes)))
-        _products(features, sizes, starts, terms, squared, self._n_held, *numbers, set_of, count_of, products)
+        vectors.products_of_sets(
+            features, sizes, starts, terms, squared, self._n_held, *numbers, set_of, count_of, products
+        )
         return products
+
+    def add_by_feature(self, terms: Ints, values: Floats, lists: FeatureLists, sums: Floats) -> Ints:
+        """Add the values of terms to the sum of each feature that holds them; return these features."""
+        if len(self._of_term) < lists.n_terms:
+            self._of_term = np.zeros(2 * lists.n_terms)
+        found = np.empty(len(sums), dtype=np.int64)
+        return found[: vectors.add_by_feature(terms, values, *lists[:5], self._of_term, sums, found)]
+
+    def nearest(
+        self, block: Block, norms: RowNorms, vectors_of: TermVectors, products: Floats, norm: float, best: Best
+    ) -> tuple[Ints, Floats]:
+        """Return the rows of a block that may be among the best, and their similarities up to rounding."""
+        self._hold(len(vectors_of.squared))
+        own = (block.tokens, block.starts, block.sizes, *(block.lists or _NO_LISTS), norms.at_least, norms.exact)
+        room = (self._products, self._seen, self._rows, self._near)
+        heap = (best.similarities, best.n, best.least)
+        n = vectors.nearest_rows(*own, *vectors_of, self._n_held, products, norm, *heap, *room)
+        return self._rows[:n].copy(), self._near[:n].copy()
+
+    def _hold(self, n_terms: int) -> None:
+        if len(self._n_held) < n_terms:
+            self._n_held = np.zeros(2 * n_terms, dtype=np.uint32)
 
     def search(
         self, blocks: Sequence[Block], plans: Sequence[SearchPlan], k: int, in_query: Bools

@@ -18,7 +18,6 @@ _LONG = 1024  # postings, of which it is worth to find the rows of the right siz
 _FEW_ROWS = 16384  # of a block, up to which a count for each row is cheaper than a search for the repeated ones
 _LISTS_AT_ONCE = 8
 _SAMPLE = 2048
-_SPARSE = 8  # rows for each posting, from which on sorting the postings is cheaper than a sum for each row
 
 Part = tuple[Block, Ints]
 """A block, and rows of it."""
@@ -33,43 +32,6 @@ class NumpyKernel:
     def post(self, tokens: Ints, starts: Ints) -> Lists:
         """Return the lists of a block."""
         return post_by_sorting(tokens, starts)
-
-    def places(self, vocabulary: Ints, features: Ints, values: Floats) -> Ints:
-        """Return where in the vocabulary those of these features are that it holds."""
-        at: Ints = vocabulary.searchsorted(features)
-        here: Ints = at[vocabulary[at] == features]
-        return here
-
-    def add_up(
-        self, lists: Lists, starts: Ints, ends: Ints, weights: Floats, norms: Floats, least: float
-    ) -> tuple[Ints, Floats]:
-        """Return the rows in these parts of the lists, and for each the sum of the weights of those that hold it."""
-        lengths = (ends - starts).astype(np.intp)
-        rows = lists.rows[ranges(starts, lengths)]
-        of_each = np.repeat(weights, lengths)
-        products: Floats
-        if len(rows) * _SPARSE > len(norms):
-            products = np.bincount(rows, of_each, len(norms)).astype(np.float64)  # without rows it counts
-            found: Ints = np.flatnonzero((products > 0.0) & (products >= least * norms))
-            return found, products[found]
-        order = np.argsort(rows, kind="stable")
-        found = rows[order].astype(np.intp)
-        heads = np.flatnonzero(np.concatenate([[True], found[1:] != found[:-1]])[: len(found)])
-        products = np.add.reduceat(of_each[order], heads) if len(heads) else np.empty(0)
-        found = found[heads]
-        near = products >= least * norms[found]
-        return found[near], products[near]
-
-    def add_tokens(self, block: Block, rows: Ints, values: Floats) -> Floats:
-        """Return for each of these rows the sum of the values of its tokens."""
-        sizes = block.sizes[rows]
-        filled = sizes > 0
-        starts = block.starts[rows[filled]]
-        added = np.zeros(len(rows))
-        if len(starts):
-            of_tokens = values[block.tokens[ranges(starts, sizes[filled])]]
-            added[filled] = np.add.reduceat(of_tokens, np.cumsum(sizes[filled], dtype=np.int64) - sizes[filled])
-        return added
 
     def norms(self, block: Block, rows: Ints, starts: Ints, terms: Ints, squared: Floats) -> Floats:
         """Return the norms of the vectors of these rows; 1 for a row without terms."""

@@ -4,17 +4,17 @@ from __future__ import annotations
 
 import math
 from collections.abc import Collection, Sequence
-from typing import NamedTuple
 
 import numpy as np
 
 from seasoned.core.arrays import Floats
-from seasoned.memory.index.blocks import Block, Ints, Lists, Rows
+from seasoned.memory.index.blocks import Block, Ints, Rows
 from seasoned.memory.index.feature_terms import FeatureTerms
 from seasoned.memory.index.jaccard import JaccardIndex
-from seasoned.memory.index.kernel import Kernel, Match
-from seasoned.memory.index.rarity_weights import ROWS_A_FLOOR, Norms, RarityWeights, blocks_of
+from seasoned.memory.index.kernel import Best, Match, TermVectors, VectorKernel
+from seasoned.memory.index.rarity_weights import RarityWeights, blocks_of
 from seasoned.memory.index.term_keys import TermKeys, subword_keys, sums_by_set
+from seasoned.memory.index.vector_lists import FEW_POSTINGS, ListSearch, VectorQuery
 from seasoned.memory.values.ranking import best_first
 from seasoned.types.queries import check_nearest
 
@@ -22,102 +22,6 @@ __all__ = ["RarityIndex"]
 
 _FEW_SETS = 64  # compared by the terms of their own features, and not of all features
 _DIGITS = 12
-# Bounds are met up to this: it is more than the error of a sum in any order, of norms in single precision and of the
-# rounding to digits. It may only ever let a set too many through, for the exact comparison follows.
-_SLACK = 1e-6
-_MANY_FEATURES = 512  # as with subwords, in a vocabulary of thousands: the bounds for so many leave out too little
-_FEW_POSTINGS = 1 << 18
-_FIRST_POSTINGS = 1000  # enough sets to know about how similar the k best are
-_FEW = 2
-_SAMPLE = 2048
-_CHEAP = 4.0
-_LONG = 1024  # postings, of which it is worth to find those of the rows that may be similar enough
-
-
-class _Query(NamedTuple):
-    """A set to search for, with the vector x of its terms.
-
-    Attributes:
-        features: the stored features g that share terms with it, ascending, as uint32.
-        products: of each, `<x, v(g)>`: what it adds to the product of x and of a set that holds it.
-        squares: of each, `<x, v(g)>^2 / |v(g)|^2`: how much alike it is.
-        frequencies: of each, in how many sets it is, about.
-        norm: |x|, its unknown terms included.
-        dense: the products by the number of any feature; 0 for those that share no terms.
-    """
-
-    features: Ints
-    products: Floats
-    squares: Floats
-    frequencies: Floats
-    norm: float
-    dense: Floats
-
-
-class _Ranking:
-    """The features of a query, those most alike first, with bounds of what the later ones can add.
-
-    Attributes:
-        features: their numbers.
-        products: what each adds to the product.
-        n_postings: in how many sets the first, the first two, ... of them are, about.
-    """
-
-    def __init__(self, query: _Query) -> None:
-        order = np.argsort(-query.squares)
-        self.features, self.products = query.features[order], query.products[order]
-        self.n_postings = np.cumsum(query.frequencies[order])
-        self._sums_after = np.append(np.cumsum(self.products[::-1])[::-1], 0.0)
-        self._most_after = np.append(np.maximum.accumulate(self.products[::-1])[::-1], 0.0)
-        self._squares_up_to = np.concatenate([[0.0], np.cumsum(query.squares[order])])
-
-    def __len__(self) -> int:
-        return len(self.features)
-
-    def rest_of_products(self, n: Ints, largest: int) -> Floats:
-        """Return how much the features after the first n add at most to the product of a set of this size."""
-        rest: Floats = np.minimum(self._sums_after[n], largest * self._most_after[n])
-        return rest
-
-    def rest_of_squares(self, n: Ints, largest: int) -> Floats:
-        """Return the sum of as many squares after the first n as such a set may hold."""
-        rest: Floats = self._squares_up_to[np.minimum(n + largest, len(self))] - self._squares_up_to[n]
-        return rest
-
-
-class _Found(NamedTuple):
-    """Rows of a block that may share terms with the query.
-
-    Attributes:
-        kernel: compares them.
-        rows: their numbers.
-        norms: lower bounds of the norm of each row, times that of the query.
-        products: the products of their vectors with the query's, as far as they were read.
-        unread: at most so much more.
-    """
-
-    block: Block
-    kernel: Kernel
-    rows: Ints
-    norms: Floats
-    products: Floats
-    unread: Floats
-
-    @property
-    def at_most(self) -> Floats:
-        """Upper bounds of the similarities."""
-        bounds: Floats = (self.products + self.unread) / self.norms
-        return bounds
-
-    def at(self, at: Ints) -> _Found:
-        """Return some of the rows."""
-        columns = (self.rows, self.norms, self.products, self.unread)
-        return _Found(self.block, self.kernel, *(column[at] for column in columns))
-
-    def compared(self, dense: Floats) -> _Found:
-        """Return the rows with their whole products; `dense` has what each feature adds."""
-        products = self.kernel.add_tokens(self.block, self.rows, dense)
-        return self._replace(products=products, unread=np.zeros(len(products)))
 
 
 class RarityIndex:
@@ -147,7 +51,9 @@ class RarityIndex:
     that holds only others, R, has a similarity of at most `sqrt(sum_{m largest in R} <x, v(g)>^2 / |v(g)|^2) / |x|`
     (by Cauchy and Schwarz, since `|x_b|^2 >= sum_{g in b} |v(g)|^2`), and of at most `m max_R <x, v(g)> / (|x| |x_b|)`:
     where this is below the k-th similarity found so far, their lists are not read (MaxScore: Turtle and Flood 1995,
-    Inf. Process. Manage. 31). That pays where few features share terms with the query; those of many are all read.
+    Inf. Process. Manage. 31). In NumPy that pays where few features share terms with the query; those of many are all
+    read. The compiled search reads the lists of the largest summands `<x, v(g)>` first, and the others never where
+    `sum_{m largest in R} <x, v(g)> / (|x| |x_b|)` leaves few sets to compare.
 
     Args:
         keys_of: makes the keys of the terms of features.
@@ -167,7 +73,7 @@ class RarityIndex:
 
     def __init__(self, keys_of: TermKeys = subword_keys) -> None:
         self.terms = FeatureTerms(keys_of)
-        self.few_postings = _FEW_POSTINGS
+        self.few_postings = FEW_POSTINGS
         self._weights = RarityWeights(self.terms)
         self._dense: Floats = np.zeros(1024)  # what each feature adds to the product; all 0 between searches
         self._features_of: dict[int, Ints] = {}  # of the sets that were found last
@@ -195,17 +101,7 @@ class RarityIndex:
         k, threshold = check_nearest(k, threshold)
         self._weights.count(layers)
         if features:
-            query = self._query(features, max(layer.n_tokens for layer in layers))
-            self._dense[query.features] = query.products
-            try:
-                found = self._candidates(layers, query, k, threshold)
-                rows = Rows.joined([part.block.taken(part.rows) for part in found])
-                norms = np.concatenate([np.empty(0), *map(self._norms, found)])
-                products = sums_by_set(self._dense[rows.tokens], rows.sizes)
-            finally:
-                self._dense[query.features] = 0.0
-            # Rounded, so that the order of adding up decides no tie, and that a set equals itself.
-            similarities = np.minimum(products / (norms * query.norm), 1.0).round(_DIGITS)
+            rows, similarities = self._found(layers, features, k, threshold)
         else:
             rows = Rows.joined([block.taken(np.flatnonzero(block.sizes == 0)) for block in blocks_of(layers)])
             similarities = np.ones(len(rows.ids))
@@ -284,6 +180,44 @@ class RarityIndex:
 
     # ------------------------------------------------------------------------------------------ candidates
 
+    def _found(
+        self, layers: Sequence[JaccardIndex], features: Collection[str], k: int, threshold: float
+    ) -> tuple[Rows, Floats]:
+        """Return sets with their similarities, the k best among them."""
+        terms, values, norm = self._weighted(features)
+        n_features = max(self.terms.n_features, *(layer.n_tokens for layer in layers))
+        if len(self._dense) < n_features:
+            self._dense = np.zeros(n_features)
+        k *= max(1, sum(len(layer) > 0 for layer in layers))  # each layer may repeat a set
+        kernel, alike = layers[0].searching_kernel, np.empty(0, dtype=np.int64)
+        try:
+            if isinstance(kernel, VectorKernel):
+                alike = kernel.add_by_feature(terms, values, self.terms.lists(), self._dense)
+                parts = self._nearest(kernel, layers, norm, Best(k, threshold)) if len(alike) else []
+            else:
+                query = VectorQuery.of(self._weights, terms, values, norm, self._dense)
+                alike = query.features
+                self._dense[alike] = query.products
+                parts = ListSearch(self._weights, query, kernel, self.few_postings).rows(layers, k, threshold)
+            rows = Rows.joined([block.taken(at) for block, at in parts])
+            norms = [self._weights.exact_norms(block, at, kernel) for block, at in parts]
+            products = sums_by_set(self._dense[rows.tokens], rows.sizes)
+        finally:
+            self._dense[alike] = 0.0
+        # Rounded, so that the order of adding up decides no tie, and that a set equals itself.
+        return rows, np.minimum(products / (np.concatenate([np.empty(0), *norms]) * norm), 1.0).round(_DIGITS)
+
+    def _nearest(
+        self, kernel: VectorKernel, layers: Sequence[JaccardIndex], norm: float, best: Best
+    ) -> list[tuple[Block, Ints]]:
+        """Return the rows that may be among the best, by compiled loops."""
+        vectors = TermVectors(self.terms.starts, self.terms.terms, self._weights.of_terms)
+        found = []
+        for block in sorted(blocks_of(layers), key=len):  # a small block rules out most of a large one
+            norms = self._weights.norms_of(block)
+            found.append((block, *kernel.nearest(block, norms, vectors, self._dense, norm, best)))
+        return [(block, rows[near >= best.least]) for block, rows, near in found]
+
     def _weighted(self, features: Collection[str]) -> tuple[Ints, Floats, float]:
         """Return the known terms of features that have a weight, their weights times counts, and the vector's norm."""
         weights = self._weights
@@ -291,169 +225,6 @@ class RarityIndex:
         values = counts * weights.of_terms[terms]
         norm = math.sqrt(float(counts @ values) + weights.of_new * float(unknown @ unknown))
         return terms[values > 0.0], values[values > 0.0], norm
-
-    def _query(self, features: Collection[str], n_features: int) -> _Query:
-        weights = self._weights
-        terms, values, norm = self._weighted(features)
-        alike, products = self.terms.sum_by_feature(terms, values)
-        squares = products**2 / weights.of_features[alike]
-        counted = alike < len(weights.frequencies)
-        frequencies = np.zeros(len(alike))
-        frequencies[counted] = weights.frequencies[alike[counted]]
-        n_features = max(n_features, self.terms.n_features)
-        if len(self._dense) < n_features:
-            self._dense = np.zeros(n_features)
-        return _Query(alike.astype(np.uint32), products, squares, frequencies, norm, self._dense)
-
-    def _candidates(self, layers: Sequence[JaccardIndex], query: _Query, k: int, threshold: float) -> list[_Found]:
-        """Return the sets that may be among the k best."""
-        if not len(query.features):
-            return []
-        k *= sum(len(layer) > 0 for layer in layers)  # each layer may repeat a set
-        if not k:
-            return []
-        found: list[_Found] = []
-        postings: list[_Postings] = []
-        for layer in layers:
-            for block in layer.blocks():
-                norms, kernel = self._weights.norms_of(block), layer.searching_kernel
-                if block.lists is None:
-                    none_read = np.zeros(len(block))
-                    every = _Found(
-                        block, kernel, np.arange(len(block)), query.norm * norms.at_least, none_read, none_read
-                    )
-                    every = every.compared(self._dense)
-                    found.append(every.at(np.flatnonzero(every.products)))
-                else:
-                    postings.append(_Postings(block, block.lists, norms, kernel, query))
-        least = threshold - _SLACK
-        if len(query.features) > _MANY_FEATURES or query.frequencies.sum() <= self.few_postings:
-            for n_read, part in enumerate(sorted(postings, key=len)):  # a small block rules out most of a large one
-                if n_read.bit_count() == 1:  # after 1, 2, 4, ... blocks: each rules out less than the one before
-                    least = self._least(found, query, k, least)
-                    found = _reaching(found, least)
-                found.append(part.read(least))
-        elif postings:
-            ranking = _Ranking(query)
-            n_first = 1 + int(np.searchsorted(ranking.n_postings, _FIRST_POSTINGS))
-            partly = [part.read_first(ranking, n_first) for part in postings]
-            least = self._least([*found, *partly], query, k, least)
-            found += [
-                part.read_rest(ranking, of_first, n_first, least)
-                for part, of_first in zip(postings, partly, strict=True)
-            ]
-        least = self._least(found, query, k, least)
-        left = _reaching(found, least)
-        if sum(len(part.rows) for part in left) > _FEW * k:
-            left = [part.compared(self._dense) for part in left]
-            left = _reaching(left, self._least(left, query, k, least))
-        return left
-
-    def _least(self, parts: Sequence[_Found], query: _Query, k: int, least: float) -> float:
-        """Return a similarity that k of these sets reach, less the slack; at least `least`.
-
-        It is the least one of the k sets that share most, as far as was read.
-        """
-        known = [found.products / found.norms for found in parts]
-        floor = least
-        for shares in known:  # a partition of few is quick: of those above the k-th of a sample
-            if len(shares) > _SAMPLE > k:
-                floor = max(floor, float(np.partition(shares[:_SAMPLE], _SAMPLE - k)[_SAMPLE - k]))
-        promising = [np.flatnonzero(shares >= floor) for shares in known]
-        n = sum(map(len, promising))
-        if n < k:
-            return least
-        shares = np.concatenate([of_part[at] for of_part, at in zip(known, promising, strict=True)])
-        chosen = np.zeros(n, dtype=bool)
-        chosen[np.argpartition(shares, n - k)[n - k :]] = True
-        reached = 1.0
-        for found, at in zip(parts, promising, strict=True):
-            best, chosen = found.at(at[chosen[: len(at)]]), chosen[len(at) :]
-            if len(best.rows):
-                products = best.compared(self._dense).products
-                reached = min(reached, float((products / (self._norms(best) * query.norm)).min()))
-        return max(least, reached - _SLACK)
-
-    def _norms(self, found: _Found) -> Floats:
-        return self._weights.exact_norms(found.block, found.rows, found.kernel)
-
-
-class _Postings:
-    """The lists of a block that belong to the features of a query."""
-
-    def __init__(self, block: Block, lists: Lists, norms: Norms, kernel: Kernel, query: _Query) -> None:
-        self._block, self._lists, self._norms, self._kernel, self._query = block, lists, norms, kernel, query
-
-    def __len__(self) -> int:
-        return len(self._block)
-
-    def read(self, least: float) -> _Found:
-        """Return the rows that may reach a similarity, after all lists were read."""
-        vocabulary, starts, _ = self._lists
-        at = self._kernel.places(vocabulary, self._query.features, self._query.dense)
-        rows, products = self._add_up(starts[at], starts[at + 1], self._query.dense[vocabulary[at]], least)
-        norms = self._query.norm * self._norms.at_least[rows]
-        return _Found(self._block, self._kernel, rows, norms, products, np.zeros(len(rows)))
-
-    def read_first(self, ranking: _Ranking, n: int) -> _Found:
-        """Return the rows in the lists of the first n features."""
-        starts, ends, products = self._lists_of(ranking.features[:n], ranking.products[:n])
-        rows, products = self._add_up(starts, ends, products)
-        return self._found(rows, products, ranking, np.full(len(rows), min(n, len(ranking))))
-
-    def read_rest(self, ranking: _Ranking, partly: _Found, n_first: int, least: float) -> _Found:
-        """Return the rows that may reach a similarity, and others, after the lists of the first features were read."""
-        limits = self._limits(ranking, least)
-        n_needed = int(np.count_nonzero(limits))
-        if n_needed <= n_first:
-            return partly
-        if ranking.n_postings[-1] <= _CHEAP * ranking.n_postings[n_needed - 1]:
-            return self.read(least)  # which is cheaper than to compare what the needed ones leave
-        needed = ranking.features[:n_needed], ranking.products[:n_needed], limits[:n_needed]
-        starts, ends, products, stops = self._lists_of(*needed)
-        # Short lists are read whole: that lets more sets through, and never too few.
-        for at in np.flatnonzero((ends - starts > _LONG) & (stops < len(self._block))).tolist():
-            part = self._lists.rows[int(starts[at]) : int(ends[at])]
-            ends[at] = starts[at] + np.searchsorted(part, np.uint16(stops[at]))
-        rows, sums_of_rows = self._add_up(starts, ends, products)
-        n_read = len(limits) - np.searchsorted(limits[::-1], rows, side="right")
-        return self._found(rows, sums_of_rows, ranking, n_read)
-
-    def _lists_of(self, features: Ints, *of_each: Ints) -> tuple[Ints, ...]:
-        """Return where the lists of these features start and end, of those in the block, and columns of these."""
-        at = self._lists.vocabulary.searchsorted(features)
-        here = np.flatnonzero(self._lists.vocabulary[at] == features)
-        at = at[here]
-        return self._lists.starts[at], self._lists.starts[at + 1], *(column[here] for column in of_each)
-
-    def _add_up(self, starts: Ints, ends: Ints, products: Floats, least: float = 0.0) -> tuple[Ints, Floats]:
-        least *= self._query.norm
-        return self._kernel.add_up(self._lists, starts, ends, products, self._norms.at_least, least)
-
-    def _found(self, rows: Ints, products: Floats, ranking: _Ranking, n_read: Ints) -> _Found:
-        at_least = self._norms.at_least[rows].astype(np.float64)
-        # By Cauchy and Schwarz, and by the largest summands.
-        unread = np.sqrt(ranking.rest_of_squares(n_read, self._block.largest)) * at_least
-        unread = np.minimum(unread, ranking.rest_of_products(n_read, self._block.largest))
-        return _Found(self._block, self._kernel, rows, self._query.norm * at_least, products, unread)
-
-    def _limits(self, ranking: _Ranking, least: float) -> Ints:
-        """Return for each list the row from which on no set is similar enough that has only this and later features.
-
-        They descend. The length of the block or more: there is no such row.
-        """
-        reached, ranks = least * self._query.norm, np.arange(len(ranking))
-        if reached <= 0.0:
-            return np.full(len(ranks), len(self._block))
-        rest = ranking.rest_of_products(ranks, self._block.largest)
-        limits: Ints = ROWS_A_FLOOR * np.searchsorted(self._norms.floors, rest / reached, side="right")
-        limits[np.sqrt(ranking.rest_of_squares(ranks, self._block.largest)) < reached] = 0
-        return limits
-
-
-def _reaching(parts: Sequence[_Found], least: float) -> list[_Found]:
-    """Return the rows that may reach a similarity."""
-    return [part.at(np.flatnonzero(part.at_most >= least)) for part in parts]
 
 
 def _by_id(rows: Rows) -> dict[int, Ints]:
