@@ -171,16 +171,15 @@ def test_a_compared_decision_counts_its_wait_for_a_turn():
     service = DecisionService(DecisionSettings(model="uniform", memory_timeout_s=20.0))
     request = HttpRequest("/v1/systemone", {}, [], json.dumps(systemone_request()).encode(), ANYONE)
     with Memory.open(":memory:") as memory, contextlib.closing(service):
-        seconds = {"treated": [], "control": []}
-        for _ in range(12):
+        seconds = {}
+        while len(seconds) < 2:  # arms
             queue = service._queue(memory)
             with queue.turn():
                 thread = threading.Thread(target=service.answer, args=("systemone", memory, request))
                 thread.start()
                 while not len(queue):
                     time.sleep(0.0005)
-                time.sleep(0.05)
+                time.sleep(0.1)
             thread.join()
-        for note in memory.notes(kind="episode.cost"):
-            seconds[memory.get(note.episode_id).arm].append(note.body["seconds"])
-    assert min(seconds["treated"]) > 0.05 > min(seconds["control"])
+            seconds = {memory.get(one.episode_id).arm: one.body["seconds"] for one in memory.notes(kind="episode.cost")}
+    assert seconds["treated"] > 0.1 > seconds["control"]
