@@ -9,6 +9,7 @@ from collections.abc import Mapping
 from decimal import Decimal, InvalidOperation
 from typing import Any, Literal, NoReturn
 
+from seasoned.actions.json_size import MOST_CALL_VALUES, has_more_values
 from seasoned.actions.key_escapes import escape_folded, escaped
 from seasoned.errors import InputError, excerpt
 
@@ -25,13 +26,19 @@ def read_json(text: str) -> Any:
     """Return the value of a JSON text; a number is an int, or a float if that is exact, or else a Decimal.
 
     Raises:
-        InputError: invalid JSON, a key twice, NaN or an infinity, a number of more than 1000 characters, or deep
-            nesting.
+        InputError: invalid JSON, a key twice, NaN or an infinity, a number of more than 1000 characters, deep nesting,
+            or more than 200,000 values.
 
     Example:
         >>> read_json('{"n": 1.10}')
         {'n': 1.1}
     """
+    if has_more_values(text, MOST_CALL_VALUES):
+        raise InputError(
+            f"a tool call of {len(text)} characters",
+            f"a tool call must have at most {MOST_CALL_VALUES} values",
+            "Write what is large as a string.",
+        )
     try:
         return _DECODER.decode(text)
     except RecursionError:

@@ -4,10 +4,10 @@ from __future__ import annotations
 
 import dataclasses
 import json
-import re
 from collections.abc import Iterable, Mapping, Sequence
 from typing import Any, NoReturn, TypeVar
 
+from seasoned.actions.json_size import has_more_values
 from seasoned.checks import suggest
 from seasoned.errors import InputError, excerpt
 from seasoned.types import Episode, Step
@@ -29,7 +29,6 @@ MAX_BODY_VALUES = 200_000
 """Values of a body: an episode has at most 10,000 steps of a few values. Parsing 4 MiB of `[],` takes seconds."""
 
 MAX_POSTED_STEPS = 10_000
-_STRING = re.compile(rb'"[^"\\]*+(?:\\.[^"\\]*+)*+"?', re.DOTALL)
 Built = TypeVar("Built")
 
 
@@ -86,17 +85,9 @@ def parse_call_body(body: bytes) -> Mapping[str, Any]:
 
 def _check_values(body: bytes, name: str) -> None:
     """Refuse a body with too many values before it is parsed; separators inside of texts do not count."""
-    if _n_separators(body) <= MAX_BODY_VALUES:
-        return
-    most_texts = 2 * MAX_BODY_VALUES + 1  # each is a value or a key: with more of them the rest need not be read
-    without_texts, n_texts = _STRING.subn(b"", body, most_texts + 1)
-    if n_texts > most_texts or _n_separators(without_texts) > MAX_BODY_VALUES:
+    if has_more_values(body, MAX_BODY_VALUES):
         rule = f"{name} must have at most {MAX_BODY_VALUES} values"
         raise InputError(f"{name} of {len(body)} bytes has more values", rule, "Send less at once.")
-
-
-def _n_separators(body: bytes) -> int:
-    return sum(map(body.count, (b"[", b"{", b",")))
 
 
 def _unique_keys(pairs: list[tuple[str, Any]]) -> dict[str, Any]:

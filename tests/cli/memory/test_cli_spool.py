@@ -5,6 +5,7 @@ from __future__ import annotations
 import contextlib
 import json
 import sqlite3
+from pathlib import Path
 
 import pytest
 from click.testing import CliRunner
@@ -59,3 +60,14 @@ def test_stats_and_doctor_look_into_a_named_folder(waiting, tmp_path, monkeypatc
         assert f"seasoned memory spool {root} --deliver {waiting}" in hinted.stderr
         failed = run(command, waiting, "--spool", tmp_path / "none")
         assert failed.exit_code == 3 and "does not exist" in failed.stderr
+
+
+def test_stats_and_doctor_count_refused_calls(waiting, tmp_path):
+    for folder, name in ((f"{waiting}.calls", "refused"), (tmp_path / "named" / "calls", "refused")):
+        (Path(folder) / name).mkdir(parents=True)
+        (Path(folder) / name / "1.call").touch()
+    for command in ("stats", "doctor"):
+        assert f"refused 1 file of calls that the service recorded, for good: {waiting}.calls/refused" in (
+            run(command, waiting).stderr
+        )
+        assert f"{tmp_path}/named/calls/refused" in run(command, waiting, "--spool", tmp_path / "named").stderr

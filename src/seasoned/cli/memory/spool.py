@@ -75,7 +75,7 @@ spool_option = click.option(
 
 
 def hint_of_spool(path: str, namespace: str | None, folder: str | None = None) -> None:
-    """Print a hint if writes to a memory wait on this host.
+    """Print a hint if writes to a memory wait on this host, or calls and decisions that it refused.
 
     Args:
         path: the memory.
@@ -86,6 +86,7 @@ def hint_of_spool(path: str, namespace: str | None, folder: str | None = None) -
         NotFoundError: there is no such folder.
     """
     from seasoned.memory.outage.spool import default_folder, spool_target, spools_in
+    from seasoned.service.gateway.call_spool import spooled_calls
 
     named = [] if folder is None else [_existing(Path(folder))]
     found = [(root, one) for root in (default_folder(), *named) for one in spools_in(root)]
@@ -97,6 +98,14 @@ def hint_of_spool(path: str, namespace: str | None, folder: str | None = None) -
                 f"{counted(one.entries, 'write')} of this host to this memory are not in it, and {one.refused} were "
                 f"refused: seasoned memory spool {shown}--deliver {shlex.quote(path)} -n {shlex.quote(one.namespace)}"
             )
+    for name in ("calls", "decisions"):
+        places = [Path(f"{path}.{name}"), *(place / name for place in named)]
+        for place, (waiting, refused) in ((place, spooled_calls(place)) for place in places):
+            if refused:
+                echo_hint(
+                    f"the memory refused {counted(refused, 'file')} of {name} that the service recorded, for good: "
+                    f"{shlex.quote(str(place / 'refused'))} ({waiting} wait for the service)"
+                )
 
 
 def _existing(root: Path) -> Path:

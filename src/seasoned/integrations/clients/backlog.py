@@ -93,14 +93,18 @@ class Backlog:
                 if not isinstance(error, _REFUSED):
                     self._fail(error)
                     raise
-                self._refused(error)
+                self._refuse(error)
             except Exception as error:
-                self._refused(error)
+                self._refuse(error)
             self._taken()
         if self._failed_at is not None:
             lost = f"; {counted(self._n_lost, 'episode')} were lost" if self._n_lost else ""
             _LOG.warning("The store takes episodes again: all that waited are stored%s.", lost)
             self._failed_at, self._n_lost = None, 0
+
+    def _refuse(self, error: Exception) -> None:
+        self._waiting[0].set_aside(error)
+        self._refused(error)
 
     def lose(self) -> None:
         """Name in the log what still waits at the end."""

@@ -15,7 +15,7 @@ from typing import Literal, TypeVar, get_args
 from seasoned.errors import InputError, SeasonedError, StoreError, excerpt
 from seasoned.integrations.clients.backlog import Backlog
 from seasoned.integrations.clients.conversations import Conversation, Conversations, RecordedCall
-from seasoned.integrations.clients.ended_episode import ended_episode
+from seasoned.integrations.clients.ended_episode import ended_episode, kept_calls
 from seasoned.integrations.clients.episode_scope import CurrentEpisode
 from seasoned.memory import Memory
 from seasoned.types import Ending
@@ -68,7 +68,15 @@ class CallRecorder:
             if scope is not None and scope.is_stored:
                 _LOG.warning("An answer was read after the end of its block, so it is no step of episode %s.", scope.id)
                 return
-            for conversation in () if call is None else self._conversations.add(call):
+            if call is None:
+                return
+            try:
+                over = self._conversations.add(call)
+            except Exception as error:
+                if call.context.kept is not None:
+                    call.context.kept.set_aside(error)
+                raise
+            for conversation in over:
                 self._store_later([conversation], conversation.ending)
 
         self._later("group", record)
@@ -236,7 +244,12 @@ class CallRecorder:
         """Store one episode, of a block if there is one; it waits while the store fails."""
 
         def store() -> None:
-            episode = ended_episode(conversations, ending)
+            try:
+                episode = ended_episode(conversations, ending)
+            except Exception as error:
+                for kept in kept_calls(conversations):
+                    kept.set_aside(error)
+                raise
             if episode is not None:
                 self._backlog.add(episode)
             elif scope is not None and scope.feedback_given:

@@ -79,6 +79,9 @@ class KeptCall(Protocol):
     def release(self) -> None:
         """Keep it no longer."""
 
+    def set_aside(self, reason: object) -> None:
+        """Keep it where no process reads it again: it is refused for good."""
+
 
 @dataclass(frozen=True, slots=True)
 class CallContext:

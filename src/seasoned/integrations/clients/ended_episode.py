@@ -22,7 +22,7 @@ from seasoned.types import Ending, Step
 from seasoned.types.episode_cost import EpisodeCost
 from seasoned.types.notes import COST, RESPONSE, SHOWN, USAGE
 
-__all__ = ["EndedEpisode", "RecordedTurn", "ended_episode", "recorded_turns"]
+__all__ = ["EndedEpisode", "RecordedTurn", "ended_episode", "kept_calls", "recorded_turns"]
 
 _LOG = logging.getLogger("seasoned.clients")
 _NOT_CHOSEN = CallContext()
@@ -109,6 +109,11 @@ class EndedEpisode:
         release(self._kept)
         _LOG.debug("Stored the episode %s: %s.", self.id, counted(len(self._recorder), "step"))
 
+    def set_aside(self, error: Exception) -> None:
+        """Keep its calls where no process reads them again: the store refuses the episode for good."""
+        for one in self._kept:
+            one.set_aside(error)
+
     def _commit(self, recorder: EpisodeRecorder, memory: Memory) -> bool:
         """Store the steps; return whether they were not stored before.
 
@@ -178,6 +183,12 @@ def release(kept: Sequence[KeptCall]) -> None:
         one.release()
 
 
+def kept_calls(conversations: Sequence[Conversation]) -> list[KeptCall]:
+    """Return the calls that are kept on disk."""
+    calls = [call for one in conversations for part in one.parts for call in part.calls]
+    return [call.context.kept for call in calls if call.context.kept is not None]
+
+
 def _awaits_feedback(context: CallContext) -> bool:
     stated = None if context.scope is None else context.scope.awaits_feedback
     return context.awaits_feedback if stated is None else stated
@@ -189,13 +200,7 @@ def ended_episode(conversations: Sequence[Conversation], ending: Ending) -> Ende
     Raises:
         InputError: a message is of an unknown kind.
     """
-    kept = [
-        call.context.kept
-        for one in conversations
-        for part in one.parts
-        for call in part.calls
-        if call.context.kept is not None
-    ]
+    kept = kept_calls(conversations)
     if any(one.has_tools for one in conversations):  # a title or a summary is no step of an agent with tools
         conversations = [one for one in conversations if one.has_tools]
     conversations = [part for one in conversations for part in one.parts]

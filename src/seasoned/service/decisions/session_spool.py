@@ -11,7 +11,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
-from seasoned.errors import ConfigError, EpisodeConflictError, SeasonedError
+from seasoned.errors import ConfigError, EpisodeConflictError, SeasonedError, StoreError
 from seasoned.memory import EpisodeRecorder, Memory
 from seasoned.service.gateway.call_spool import CallFile, CallSpool, SpooledCall
 from seasoned.service.gateway.named_episode_ids import free_episode_id
@@ -109,8 +109,12 @@ class SessionSpool:
             first = decisions[0][0].facts
             try:
                 _restore(memories[first["namespace"]], [spooled for spooled, _ in decisions])
-            except (SeasonedError, ValueError, KeyError, TypeError) as error:
+            except StoreError as error:
                 _log.error("The spooled episode %s is not stored: %s", first.get("id"), error)
+                continue
+            except (SeasonedError, ValueError, KeyError, TypeError) as error:
+                for _, kept in decisions:
+                    kept.set_aside(error)
                 continue
             for _, kept in decisions:
                 kept.release()

@@ -30,12 +30,12 @@ from typing import IO, Any
 
 from seasoned.errors import ConfigError
 
-__all__ = ["CallFile", "CallSpool", "SpooledCall"]
+__all__ = ["CallFile", "CallSpool", "SpooledCall", "spooled_calls"]
 
 MAX_SPOOL_BYTES = 256 * 1024 * 1024
 """Bytes of the files that a process keeps; what is above is recorded, and lost if the process is killed."""
 
-_SUFFIX, _PARTIAL, _LOCK = ".call", ".part", "lock"
+_SUFFIX, _PARTIAL, _LOCK, _REFUSED = ".call", ".part", "lock", "refused"
 _log = logging.getLogger("seasoned.service")
 
 
@@ -87,6 +87,20 @@ class CallFile:
             self.path.unlink()
             self._spool.count(-self._n_bytes)
 
+    def set_aside(self, reason: object) -> None:
+        """Move the file to where no process reads it again: what it holds is refused for good."""
+        self.end()
+        try:
+            self._spool.refused.mkdir(mode=0o700, exist_ok=True)
+            self.path.replace(self._spool.refused / self.path.name)
+        except OSError as error:
+            _log.error("The refused call %s cannot be set aside: %s", self.path.name, error.strerror)
+            return
+        self._spool.count(-self._n_bytes)
+        _log.error(
+            "The call %s is refused for good, and is set aside: %s", self._spool.refused / self.path.name, reason
+        )
+
 
 class CallSpool:
     """The calls of one process, and those that it takes over.
@@ -103,7 +117,7 @@ class CallSpool:
         self._root, self._max_bytes = root, max_bytes
         self._n_bytes, self._counting = 0, threading.Lock()
         self._locks: dict[Path, IO[bytes]] = {}
-        self.folder = root / uuid.uuid4().hex
+        self.folder, self.refused = root / uuid.uuid4().hex, root / _REFUSED
         try:
             root.mkdir(mode=0o700, parents=True, exist_ok=True)
             self.folder.mkdir(mode=0o700)
@@ -177,9 +191,10 @@ class CallSpool:
         return has_room
 
     def read(self) -> Iterator[tuple[SpooledCall, CallFile]]:
-        """Yield the calls of processes that have ended, in their order. What is no whole call is left where it is."""
+        """Yield the calls of processes that have ended, in their order. What is no whole call is set aside."""
         try:
-            others = [one for one in self._root.iterdir() if one.is_dir() and one not in self._locks]
+            known = {self.refused, *self._locks}
+            others = [one for one in self._root.iterdir() if one.is_dir() and one not in known]
         except OSError as error:
             _log.error("The calls of earlier processes in %s cannot be read: %s", self._root, error.strerror)
             others = []
@@ -195,8 +210,11 @@ class CallSpool:
         for path in sorted(taken, key=lambda path: path.name):
             try:
                 call = _read(path)
-            except (OSError, ValueError, KeyError, TypeError) as error:
+            except OSError as error:
                 _log.error("The spooled call %s cannot be read: %s", path.name, error)
+                continue
+            except (ValueError, KeyError, TypeError, AttributeError) as error:
+                CallFile(path, self).set_aside(f"it is no whole call ({error!r})")
                 continue
             yield call, CallFile(path, self)  # of an earlier process: it takes no room of this one's
 
@@ -221,6 +239,12 @@ class CallSpool:
                     folder.rmdir()
             lock.close()
         self._locks.clear()
+
+
+def spooled_calls(root: Path) -> tuple[int, int]:
+    """Return how many calls wait in a folder for calls, and how many were refused for good; (0, 0) without a folder."""
+    refused = sum(1 for _ in (root / _REFUSED).glob(f"*{_SUFFIX}"))
+    return sum(1 for _ in root.glob(f"*/*{_SUFFIX}")) - refused, refused
 
 
 def _release_begun(begun: Future[CallFile | None]) -> None:

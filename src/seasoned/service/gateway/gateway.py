@@ -13,7 +13,7 @@ from pathlib import Path
 from typing import Any, get_args
 
 from seasoned.checks import check_flag, check_number, check_one_of, check_whole
-from seasoned.errors import excerpt
+from seasoned.errors import StoreError, excerpt
 from seasoned.integrations.clients.call_recorder import recorder_of
 from seasoned.integrations.rewards.reward_rules import RewardRules
 from seasoned.memory import Memory
@@ -207,8 +207,10 @@ class Gateway:
             memory = self._pool.memory(name)
             try:
                 restore_call(spooled, kept, memory, recorder_of(memory), self._episodes[name])
-            except Exception as error:
+            except StoreError as error:
                 _log.error("The spooled call %s is not recorded: %s", kept.path.name, error)
+            except Exception as error:
+                kept.set_aside(error)
 
     async def _tick(self) -> None:
         while True:

@@ -7,6 +7,8 @@ import re
 from collections.abc import Iterator
 from typing import Any
 
+from seasoned.actions.json_size import MOST_CALL_VALUES, has_more_values
+
 __all__ = ["json_events"]
 
 _DATA = "data:"
@@ -16,7 +18,8 @@ _LINE_END = re.compile(r"\r\n|\r|\n")  # and no other: U+2028 and U+0085 may be 
 def json_events(content: bytes) -> Iterator[dict[str, Any]]:
     r"""Yield the JSON objects of a stream's `data:` fields, in order; a line that is cut or no object is passed over.
 
-    The providers whose streams are read write each object on one line. A byte order mark at the begin is none of it.
+    So is one of more than 200,000 values. The providers whose streams are read write each object on one line. A byte
+    order mark at the begin is none of it.
 
     Example:
         >>> list(json_events(b'\xef\xbb\xbfdata: {"n": 0}\r\n\r\n'))
@@ -25,10 +28,10 @@ def json_events(content: bytes) -> Iterator[dict[str, Any]]:
         [{'n': 1}]
     """
     for line in _LINE_END.split(content.decode("utf-8-sig", "replace")):
-        if line.startswith(_DATA):
+        if line.startswith(_DATA) and not has_more_values(line, MOST_CALL_VALUES):
             try:
                 value = json.loads(line.removeprefix(_DATA))
-            except ValueError:
+            except (ValueError, RecursionError):
                 continue
             if isinstance(value, dict):
                 yield value

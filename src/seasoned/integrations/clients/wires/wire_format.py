@@ -9,6 +9,7 @@ from dataclasses import dataclass
 from typing import Any, ClassVar
 
 from seasoned.actions import tool_name
+from seasoned.actions.json_size import MOST_CALL_VALUES, has_more_values
 from seasoned.errors import InputError
 from seasoned.integrations.conversation import AgentTurn, InputMessage, episode_of
 from seasoned.protocols import TokenLogprob, Usage
@@ -245,10 +246,15 @@ def without(body: Mapping[str, Any], *names: str) -> dict[str, Any]:
 
 
 def is_whole_json(text: object) -> bool:
-    """Return whether a text is complete JSON: of a call in a stream that was cut, whether all of it arrived."""
+    """Return whether a text is complete JSON: of a call in a stream that was cut, whether all of it arrived.
+
+    One of more than 200,000 values is none: nobody reads it.
+    """
+    if not isinstance(text, str) or has_more_values(text, MOST_CALL_VALUES):
+        return False
     try:
-        json.loads(text if isinstance(text, str) else "")
-    except ValueError:
+        json.loads(text)
+    except (ValueError, RecursionError):
         return False
     return True
 
