@@ -71,10 +71,14 @@ class MergedReader(Reader):
             found[set_id] = [steps[visit] for visit in latest_first(steps)[:most]]
         return found
 
-    def experiences(self, view_id: int, visits: Sequence[int]) -> dict[int, tuple[Experience, int]]:
+    def experiences(
+        self, view_id: int, visits: Sequence[int], *, all_live: bool = True
+    ) -> dict[int, tuple[Experience, int]]:
         """Return each visit's experience and the key of its action."""
-        old = super().experiences(view_id, [visit for visit in visits if visit < self._first_visit])
-        return old | self.over.experiences(view_id, [visit for visit in visits if visit >= self._first_visit])
+        stored = [visit for visit in visits if visit < self._first_visit]
+        pending = [visit for visit in visits if visit >= self._first_visit]
+        old = super().experiences(view_id, stored, all_live=all_live)
+        return old | self.over.experiences(view_id, pending, all_live=all_live)
 
     def evidence(self, view_id: int, set_ids: Sequence[int]) -> list[EvidenceRow]:
         """Return the aggregated evidence at some distinct states."""
