@@ -29,10 +29,13 @@ class NamedCalls:
         place = self.recorder.ask(lambda open_: self.episodes.place(request, body, "fresh", open_)).result()
         return place, body
 
-    def finish(self, place, body):
+    def finish(self, place, body, response_id=None):
         """Record the answer to a call."""
         called = {"id": "c", "type": "function", "function": {"name": "run", "arguments": "{}"}}
-        answered = {"choices": [{"message": {"role": "assistant", "content": None, "tool_calls": [called]}}]}
+        answered = {
+            "id": response_id,
+            "choices": [{"message": {"role": "assistant", "content": None, "tool_calls": [called]}}],
+        }
 
         def read():
             context = self.episodes.reopened(place, place.context)
@@ -79,3 +82,15 @@ def test_an_answer_that_comes_after_the_end_of_its_named_episode_begins_the_next
         assert calls.episodes.end("slow", None) == ["slow~2"]
         calls.recorder.settle()
         assert {id_: len(steps) for id_, steps in stored(memory).items()} == {"slow": 1, "other": 1, "slow~2": 1}
+
+
+def test_a_server_that_repeats_the_ids_of_its_answers_loses_no_episode():
+    """Feedback by the id is on the latest of them."""
+    with named_calls() as (memory, calls):
+        for said in ("first", "second", "third"):
+            calls.finish(*calls.begin("trial", said), "always")
+        assert calls.episodes.end("trial", None) == ["trial"]
+        calls.recorder.settle()
+        assert {id_: len(steps) for id_, steps in stored(memory).items()} == {"trial": 3}
+        memory.feedback("always", 0.5)
+        assert [(event.episode_id, event.step) for event in memory.events()] == [("trial", 2)]

@@ -149,6 +149,7 @@ class EndedEpisode:
             subject=scope.subject if scope else context.subject,
             awaits_feedback=_awaits_feedback(context),
         )
+        latest = {turn.response_id: turn for turn in self._turns}  # a server may repeat the ids of its answers
         for turn in self._turns:
             at = len(recorder)
             for index, step in enumerate(turn.steps):
@@ -165,11 +166,12 @@ class EndedEpisode:
                 usage = turn.context.usage
                 cost = {name: getattr(usage, name) for name in ("calls", "prompt_tokens", "completion_tokens")}
                 recorder.note(USAGE, cost, at)
-            if turn.response_id:
+            if turn.response_id and latest[turn.response_id] is turn:
                 note_id = memory.next_response_note_id(turn.response_id)
                 recorder.note(RESPONSE, {}, len(recorder) - 1, id=note_id)
         session = context.session
-        if session is not None and session.lineage is None and not context.is_side:  # its feedback finds the latest
+        names_main = session is not None and session.lineage is None and not context.is_side
+        if session is not None and names_main and session.id not in latest:  # its feedback finds the latest
             recorder.note(RESPONSE, {}, len(recorder) - 1, id=memory.next_response_note_id(session.id))
         if self._cost is not None:
             recorder.note(COST, self._cost.record())
