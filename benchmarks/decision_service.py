@@ -3,11 +3,12 @@
 Run: python benchmarks/decision_service.py [latency] [kills] [routing --data FOLDER] [--decisions 100000]
 
 `latency`: a fake upstream in a process of its own answers `POST /v1/systemone` at once with constant probabilities.
-`seasoned serve` stands before it, with N stored decisions at distinct states of 48 to 60 words. 16 clients ask about
-new members of stored families of states: paced, each once in `--pace` seconds, with feedback on every other decision;
-and as fast as they can, for the throughput. Blocks through the service and blocks to the upstream itself alternate; the
-added latency is the difference of their quantiles. Clients, upstream and service share the machine's cores. The
-service's processor time a decision depends less on other load.
+`seasoned serve` stands before it, with N stored decisions at distinct states of 48 to 60 words. 1, 4 and 16 clients ask
+about new members of stored families of states, at the rates of a table, with feedback on every other decision, and 16
+at last as fast as they can. For each line the same is asked of the upstream itself; the added latency is the difference
+of their quantiles. Beside it are the share of the decisions that memory stored, how many those are a second, and the
+latency of these alone: beyond what the processor allows the others are answered at once. Clients, upstream and service
+share the machine's cores. The service's processor time a decision depends less on other load.
 
 `kills`: 16 clients decide and give feedback while the server is killed (SIGKILL) and started again. Every decision and
 every feedback that was acknowledged must be in the file.
@@ -35,7 +36,7 @@ import time
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from pathlib import Path
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 from workload import HEADER, StateMaker, percentiles, row, timed_s, without_folders, write_result
@@ -49,6 +50,10 @@ DESKS = ("billing", "delivery", "returns", "technical", "accounts", "complaints"
 PRIOR = dict(zip(DESKS, (0.4, 0.2, 0.15, 0.1, 0.1, 0.05), strict=True))
 INSTRUCTIONS = "Send the message to the right desk."
 CLIENTS = 16
+LINES = ((1, 5.0), (4, 20.0), (16, 20.0), (16, 40.0), (16, 80.0), (16, 160.0), (16, None))
+"""Clients of `latency`, and how many decisions a second they ask for together; None: as fast as they can."""
+
+SATURATED_ASKED = 160.0  # decisions for each second of the measurement, where there is no rate
 RESULT = Path(__file__).parent / "results" / "decision_service.json"
 
 
@@ -181,34 +186,50 @@ def build(path: Path, maker: StateMaker, n: int) -> list[list[int]]:
     return families
 
 
-def ask(url: str, states: Sequence[str], *, pace_s: float, with_feedback: bool) -> tuple[list[float], int, float]:
-    """Let the clients ask about the states; return the seconds of each decision, how many memory shifted, the time."""
-    seconds: list[float] = []
-    shifted = [0]
+class Asked(NamedTuple):
+    """What clients saw.
+
+    Args:
+        seconds: of each decision.
+        stored: of each, whether memory stored it.
+        shifted: of each, whether memory shifted it.
+        spent_s: until the last answer.
+    """
+
+    seconds: list[float]
+    stored: list[bool]
+    shifted: list[bool]
+    spent_s: float
+
+
+def ask(url: str, states: Sequence[str], *, clients: int, rate: float | None, with_feedback: bool) -> Asked:
+    """Let clients ask about the states, so many a second together, or as fast as they can."""
+    pace_s = 0.0 if rate is None else clients / rate
+    seen: list[tuple[float, bool, bool]] = []
     began = time.perf_counter()
 
     def client(number: int) -> None:
         connection = Client(url)
-        due = time.perf_counter() + pace_s * number / CLIENTS
-        for count, state in enumerate(states[number::CLIENTS]):
+        due = time.perf_counter() + pace_s * number / clients
+        for count, state in enumerate(states[number::clients]):
             time.sleep(max(0.0, due - time.perf_counter()))
             due += pace_s
             spent_s, answer = timed_s(connection.decide, state)
-            seconds.append(spent_s)
-            shifted[0] += answer.get("x_seasoned", {}).get("mode") == "memory"
+            seen.append((spent_s, "id" in answer, answer.get("x_seasoned", {}).get("mode") == "memory"))
             if with_feedback and count % 2 and "id" in answer:
                 connection.feedback(answer, float(count % 4 == 1))
 
-    threads = [threading.Thread(target=client, args=(number,)) for number in range(CLIENTS)]
+    threads = [threading.Thread(target=client, args=(number,)) for number in range(clients)]
     for thread in threads:
         thread.start()
     for thread in threads:
         thread.join()
-    return seconds, shifted[0], time.perf_counter() - began
+    seconds, stored, shifted = map(list, zip(*seen, strict=True))
+    return Asked(seconds, stored, shifted, time.perf_counter() - began)
 
 
 def latency(options: argparse.Namespace) -> dict[str, Any]:
-    """Measure the added latency and the throughput."""
+    """Measure the added latency by clients and by rate, and the throughput."""
     maker = StateMaker(options.seed)
     with tempfile.TemporaryDirectory() as folder:
         path = Path(folder) / "built.db"
@@ -223,37 +244,46 @@ def latency(options: argparse.Namespace) -> dict[str, Any]:
             service(path, upstream) as (server_process, url),
         ):
             first_s, _ = timed_s(Client(url).decide, states(1)[0])
-            figures: dict[str, Any] = {"first_s": first_s, "decisions": options.decisions, "clients": CLIENTS}
-            for name, pace_s in (("paced", options.pace), ("saturated", 0.0)):
-                taken: dict[str, list[float]] = {"service": [], "upstream": []}
-                n_shifted, spent_s = 0, {"service": 0.0, "upstream": 0.0}
+            figures: dict[str, Any] = {"first_s": first_s, "decisions": options.decisions, "lines": []}
+            for clients, rate in LINES:
+                n = int((rate or SATURATED_ASKED) * options.seconds)
+                bare = ask(upstream, states(n), clients=clients, rate=rate, with_feedback=False)
                 cpu_before_s = cpu_s(server_process.pid)
-                for _ in range(options.blocks):
-                    for server, at in (("upstream", upstream), ("service", url)):
-                        asked = ask(at, states(options.requests), pace_s=pace_s, with_feedback=server == "service")
-                        taken[server] += asked[0]
-                        n_shifted += asked[1]
-                        spent_s[server] += asked[2]
-                found = {server: percentiles(each) for server, each in taken.items()}
-                for server, each in found.items():
-                    print(row(f"{name}, {server}", each))
-                added = {key: found["service"][key] - found["upstream"][key] for key in ("p50_s", "p95_s", "p99_s")}
-                cpu_per_s = (cpu_s(server_process.pid) - cpu_before_s) / len(taken["service"])
+                asked = ask(url, states(n), clients=clients, rate=rate, with_feedback=True)
+                cpu_per_s = (cpu_s(server_process.pid) - cpu_before_s) / n
+                line = _line(clients, rate, asked, bare) | {"cpu_s_per_decision": cpu_per_s}
+                figures["lines"].append(line)
+                name = f"{clients} clients, {'as fast as they can' if rate is None else f'{rate:g} a second'}"
+                print(row(name, line["service"]))
                 print(
-                    f"{name}: adds {', '.join(f'{1e3 * value:.2f} ms ({key[:3]})' for key, value in added.items())}; "
-                    f"{1e3 * cpu_per_s:.2f} ms of the service's processor time a decision, feedback included"
+                    f"  adds {_in_ms(line['added'])}; stored {line['stored_share']:.0%}, "
+                    f"{line['stored_per_s']:.0f} a second, of these p50 {1e3 * line['stored']['p50_s']:.1f} ms, "
+                    f"p99 {1e3 * line['stored']['p99_s']:.1f} ms; processor {1e3 * cpu_per_s:.1f} ms a decision",
+                    flush=True,
                 )
-                figures[name] = {
-                    **found,
-                    "added": added,
-                    "pace_s": pace_s,
-                    "shifted_share": n_shifted / len(taken["service"]),
-                    "cpu_s_per_decision": cpu_per_s,
-                    "decisions_per_s": {server: len(taken[server]) / spent_s[server] for server in taken},
-                }
-            per_s = figures["saturated"]["decisions_per_s"]
-            print(f"{per_s['service']:.0f} decisions a second, upstream alone {per_s['upstream']:.0f}")
     return figures
+
+
+def _line(clients: int, rate: float | None, asked: Asked, bare: Asked) -> dict[str, Any]:
+    """Return the figures of one line of the table."""
+    found, alone = percentiles(asked.seconds), percentiles(bare.seconds)
+    of_stored = [spent_s for spent_s, is_stored in zip(asked.seconds, asked.stored, strict=True) if is_stored]
+    return {
+        "clients": clients,
+        "rate_per_s": rate,
+        "service": found,
+        "upstream": alone,
+        "added": {key: found[key] - alone[key] for key in ("p50_s", "p95_s", "p99_s")},
+        "stored": percentiles(of_stored or [math.nan]),
+        "stored_share": float(np.mean(asked.stored)),
+        "shifted_share": float(np.mean(asked.shifted)),
+        "stored_per_s": sum(asked.stored) / asked.spent_s,
+        "decisions_per_s": len(asked.seconds) / asked.spent_s,
+    }
+
+
+def _in_ms(added: Mapping[str, float]) -> str:
+    return ", ".join(f"{1e3 * value:.1f} ms ({key[:3]})" for key, value in added.items())
 
 
 # ------------------------------------------------------------------------------------------------ kills
@@ -392,9 +422,7 @@ def main() -> None:
     parser.add_argument("parts", nargs="*", choices=("latency", "kills", "routing", []), help="default: the first two")
     parser.add_argument("--seed", type=int, default=0)
     parser.add_argument("--decisions", type=int, default=100_000, help="stored before")
-    parser.add_argument("--requests", type=int, default=800, help="in a block")
-    parser.add_argument("--blocks", type=int, default=4)
-    parser.add_argument("--pace", type=float, default=0.2, help="seconds between two requests of a client")
+    parser.add_argument("--seconds", type=float, default=8.0, help="of each line of the latency table")
     parser.add_argument("--kills", type=int, default=10)
     parser.add_argument("--uptime", type=float, default=2.0, help="seconds between start and kill")
     parser.add_argument("--data", help="folder with CLINC150")
