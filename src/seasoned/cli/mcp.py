@@ -55,8 +55,8 @@ def mcp(
     if encoder is not None and not create:
         raise click.UsageError("--encoder is for a new memory; give --create too, or leave it out")
     from seasoned.build import open_memory
-    from seasoned.integrations.mcp import MemoryTools, make_server
-    from seasoned.integrations.mcp.server import load_sdk
+    from seasoned.integrations.mcp import MemoryTools, make_mcp_server
+    from seasoned.integrations.mcp.mcp_server import load_sdk
 
     load_sdk()  # a missing one is told before a memory is created
     settings = {
@@ -69,4 +69,4 @@ def mcp(
     }
     with open_memory(path, namespace=namespace, create=create, read_only=read_only, **settings) as memory:
         tools = MemoryTools(memory, holdout=holdout, choose=choose, source=source)
-        make_server(tools, read_only=read_only).run("stdio")
+        make_mcp_server(tools, read_only=read_only).run("stdio")

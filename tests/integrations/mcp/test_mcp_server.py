@@ -9,7 +9,7 @@ import sys
 import pytest
 
 from seasoned import Memory
-from seasoned.integrations.mcp import MemoryTools, make_server
+from seasoned.integrations.mcp import MemoryTools, make_mcp_server
 
 pytest.importorskip("mcp.server.mcpserver")
 
@@ -45,7 +45,7 @@ def test_each_tool_and_argument_is_described(memory):
     async def conversation(client):
         return client.instructions, (await client.list_tools()).tools
 
-    instructions, tools = asked(make_server(MemoryTools(memory)), conversation)
+    instructions, tools = asked(make_mcp_server(MemoryTools(memory)), conversation)
     assert "not orders" in instructions
     assert [tool.name for tool in tools] == ["advise", "explain", "lift", "decide", "record", "feedback"]
     for tool in tools:
@@ -72,7 +72,7 @@ def test_an_agent_records_is_advised_decides_and_learns(memory):
         stats = await client.read_resource("seasoned://stats")
         return advice, decision, given, explained, lift, json.loads(stats.contents[0].text)
 
-    advice, decision, given, explained, lift, stats = asked(make_server(MemoryTools(memory)), conversation)
+    advice, decision, given, explained, lift, stats = asked(make_mcp_server(MemoryTools(memory)), conversation)
     assert 'prefer "uv sync"' in advice.structured_content["text"]
     assert sum(decision.structured_content["probabilities"].values()) == pytest.approx(1)
     assert not given.is_error
@@ -94,7 +94,7 @@ def test_errors_of_the_memory_are_told_to_the_model(memory):
             )
         ]
 
-    results = asked(make_server(MemoryTools(memory)), conversation)
+    results = asked(make_mcp_server(MemoryTools(memory)), conversation)
     assert all(result.is_error for result in results)
     assert "at least -1 and at most 1" in text_of(results[0])
     assert "no such id" in text_of(results[2])
@@ -106,7 +106,7 @@ def test_read_only_server_offers_no_tool_that_writes(memory):
         names = [tool.name for tool in (await client.list_tools()).tools]
         return names, await client.call_tool("record", {"task": "fix", "steps": STEPS})
 
-    names, refused = asked(make_server(MemoryTools(memory), read_only=True), conversation)
+    names, refused = asked(make_mcp_server(MemoryTools(memory), read_only=True), conversation)
     assert names == ["advise", "explain", "lift"]
     assert refused.is_error
     assert memory.stats().episodes == 0

@@ -1,4 +1,4 @@
-"""What an agent may ask of a memory: advice, decisions, records, feedback, explanations, lift."""
+"""Tools of an agent over a memory: advice, decisions, records, feedback, explanations, lift."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ from seasoned.types.experience import Ending
 
 __all__ = ["AdviceResult", "DecisionResult", "MemoryTools"]
 
-MAX_REWARD = 1.0
+MAX_TOLD_REWARD = 1.0
 """Of a recorded step and of feedback, in absolute value: a larger one would outweigh what others recorded."""
 
 _STEP_FIELDS = ("state", "action", "reward")
@@ -234,7 +234,7 @@ class MemoryTools:
         if good is not None:
             value = Thumbs(good, comment=comment)
         else:
-            value = Score(_reward("reward", reward), -MAX_REWARD, MAX_REWARD, comment=comment)
+            value = Score(_reward("reward", reward), -MAX_TOLD_REWARD, MAX_TOLD_REWARD, comment=comment)
         with self._turn:
             return self.memory.feedback(id, value, step, source=self.source, author=author)
 
@@ -316,4 +316,4 @@ def _step(number: int, given: Mapping[str, Any]) -> dict[str, Any]:
 
 
 def _reward(name: str, value: object) -> float:
-    return float(check_number(name, value, -MAX_REWARD, MAX_REWARD))
+    return float(check_number(name, value, -MAX_TOLD_REWARD, MAX_TOLD_REWARD))

@@ -16,7 +16,7 @@ from seasoned.errors import SeasonedError
 from seasoned.integrations.mcp.memory_tools import MemoryTools
 from seasoned.registry import load_extra
 
-__all__ = ["INSTRUCTIONS", "load_sdk", "make_server"]
+__all__ = ["INSTRUCTIONS", "load_sdk", "make_mcp_server"]
 
 INSTRUCTIONS = """\
 This memory learns which actions work in which situations, from what was recorded and how it turned out.
@@ -35,7 +35,7 @@ _P = ParamSpec("_P")
 _R = TypeVar("_R")
 
 
-def make_server(tools: MemoryTools, *, read_only: bool = False) -> Any:
+def make_mcp_server(tools: MemoryTools, *, read_only: bool = False) -> Any:
     """Return an `MCPServer` of the package `mcp` (2.x) with the tools and one resource; it is not running.
 
     `advise`, `explain` and `lift` only read. `decide`, `record` and `feedback` write, and are left out where the memory
