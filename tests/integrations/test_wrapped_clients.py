@@ -579,3 +579,10 @@ def test_wrapping_builds_the_indexes_that_a_doubted_example_needs(memory):
     memory.add(Episode("oncall", [Step("pool full", "restart", 1.0)]))
     seasoned.wrap(openai.OpenAI(api_key="unused"), memory, mode="examples", on_error="raise")
     assert memory._retriever._rarity.terms.n_features > 0
+
+
+@pytest.mark.parametrize("mode", ["votes", "decisions"])
+def test_wrapping_builds_the_bounds_that_a_search_needs(mode, memory):
+    memory.add(Episode("oncall", [Step("pool full", "restart", 1.0)]))
+    seasoned.wrap(openai.OpenAI(api_key="unused"), memory, mode=mode, on_error="raise")
+    assert len(memory._retriever._rarity._weights._norms) == 1

@@ -13,6 +13,7 @@ from seasoned.errors import NotFoundError, excerpt
 from seasoned.integrations.clients.call_decisions import CallDecisions, is_known
 from seasoned.integrations.clients.wires.wire_format import RequestMoment
 from seasoned.llms.priors.votes import smoothed_logprobs
+from seasoned.memory import Memory
 from seasoned.policies.advice import Advisor
 from seasoned.policies.examples.query import ExampleQuery
 from seasoned.policies.examples.rendering import render
@@ -147,9 +148,13 @@ CallMode: TypeAlias = PromptText | CallVotes | CallDecisions
 """What memory does with a call."""
 
 
-def warm_up(mode: CallMode | None) -> None:
-    """Ask once, so that the indexes are built before the first call of an agent: seconds in a large memory."""
-    moment = RequestMoment("the first call", "the first call")
+def warm_up(mode: CallMode | None, memory: Memory) -> None:
+    """Ask once, so that the indexes are built before the first call of an agent: seconds in a large memory.
+
+    It asks about a stored state, since one without any known term is answered without most of them.
+    """
+    states = [step.state for episode in memory.episodes(last=1) for step in episode.steps] if mode is not None else []
+    moment = RequestMoment(states[0] if states else "the first call", "the first call")
     if isinstance(mode, CallVotes | CallDecisions):
         mode.knows(moment, None)
     elif isinstance(mode, ExampleText):

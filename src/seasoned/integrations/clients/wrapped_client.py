@@ -114,7 +114,7 @@ def wrap(
     recorder, chosen = recorder_of(memory), _mode(mode, memory)
     arms = _arms(holdout, chosen, memory)
     guard = CallGuard(recorder, timeout_s, raises=on_error == "raise")
-    guard.run(lambda: warm_up(chosen))
+    guard.run(lambda: warm_up(chosen, memory))
     observer = _Observer(recorder, guard, chosen, arms, task, awaits_feedback, rules)
     wrapped: Client = copied(http_client=observed_http_client(http_client, observer))
     return wrapped

@@ -104,7 +104,7 @@ class FamilyModes:
         self._parts = {name: part for name, part in made.items() if name in self._modes.values()}
         self._arms: dict[FamilyMode, CallArms] = {}
         for name, part in self._parts.items():
-            warm_up(part)
+            warm_up(part, memory)
             if holdout:
                 self._arms[name] = CallArms(CallHoldout(bounds=_BOUNDS, epoch=f"gateway:{name}"), part, memory)
 
