@@ -58,10 +58,12 @@ async def answer(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> 
     with contextlib.suppress(asyncio.IncompleteReadError, ConnectionError):
         while True:
             head = await reader.readuntil(b"\r\n\r\n")
-            length = next(
-                int(line.partition(b":")[2]) for line in head.lower().split(b"\r\n") if line.startswith(b"content-len")
-            )
-            body = await reader.readexactly(length)
+            lines = head.lower().split(b"\r\n")
+            lengths = [int(line.partition(b":")[2]) for line in lines if line.startswith(b"content-length")]
+            if b"transfer-encoding: chunked" in lines:
+                body = await reader.readuntil(b"\r\n0\r\n\r\n")
+            else:  # a peer asks for the list of models too
+                body = await reader.readexactly(sum(lengths))
             if b'"stream": true' not in body and b'"stream":true' not in body:
                 writer.write(whole_answer())
                 continue
