@@ -19,7 +19,7 @@ import h11
 
 __all__ = ["Crowd", "Restarts", "Upstream", "serve_again", "wait_for"]
 
-PATIENCE_S = 4.0  # of a client, between two parts of an answer
+PATIENCE_S = 20.0  # of a client, between two parts of an answer
 N_CALLS = 2  # of tools, before the text that ends an episode
 GUARD_S = 900.0  # seconds after which a run has hung
 
