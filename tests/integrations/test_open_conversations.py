@@ -145,3 +145,27 @@ def test_messages_that_are_sent_again_with_each_call_are_held_once(wire, key, tu
     [conversation] = conversations.close_all()
     turns, _, _ = recorded_turns(conversation)
     assert [(one.call.answer.id, len(one.steps)) for one in turns] == [(f"r{n}", 1) for n in range(n_calls)]
+
+
+def test_repeated_call_goes_on_with_the_answer_that_came_back_and_not_with_a_late_one():
+    """An answer whose client had gone is read after the one that took its place; then the next call breaks off too."""
+    conversations, wire = Conversations(idle_s=60.0), ChatWire()
+
+    def answered(said, n, finish="tool_calls"):
+        call = {"id": f"c{n}", "type": "function", "function": {"name": "run", "arguments": f'{{"n":{n}}}'}}
+        message = {"role": "assistant", "content": f"text {n}"}
+        if len(said) < 5:
+            message = {"role": "assistant", "content": None, "tool_calls": [call]}
+        answer = wire.answer({"id": f"r{n}", "choices": [{"message": message, "finish_reason": finish}]})
+        over = conversations.add(RecordedCall(wire, {"messages": said, "tools": [{}]}, answer, CallContext()))
+        return [*said, message, {"role": "tool", "tool_call_id": f"c{n}", "content": "done"}], over
+
+    first = [{"role": "user", "content": "go"}]
+    second, _ = answered(first, 1)
+    third, _ = answered(second, 2)
+    answered(second, 3, finish=None)
+    answered(third, 4, finish=None)
+    _, [over] = answered(third, 5, finish="stop")
+    actions = [step.action for turn in recorded_turns(over)[0] for step in turn.steps]
+    assert actions == ['{"arguments":{"n":1},"name":"run"}', '{"arguments":{"n":2},"name":"run"}', "text 5"]
+    assert conversations.close_all() == []

@@ -365,6 +365,8 @@ class Conversations:
         for n_known in range(len(call.units) - 1, 0, -1):
             found = self._by_request.get(_key(call, call.digests[n_known - 1]))
             if found and call.wire.is_answer(call.units[n_known]):
+                if all(one.is_superseded for one in found) and any(self._repeatable(call)):
+                    return None, 0, False  # the one whose answer came back has gone on; this repeats its request
                 return self._sent_back(found, call, n_known), n_known, False
         at = next((at for at in range(len(call.units), 0, -1) if call.wire.is_answer(call.units[at - 1])), 0)
         results = call.wire.result_ids(call.units[at:])
