@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import contextlib
+import http.client
 import itertools
 import json
 import os
@@ -17,7 +18,7 @@ from typing import Any
 
 import h11
 
-__all__ = ["Crowd", "Restarts", "Upstream", "serve_again", "wait_for"]
+__all__ = ["Crowd", "Restarts", "Upstream", "end_session", "serve_again"]
 
 PATIENCE_S = 20.0  # of a client, between two parts of an answer
 N_CALLS = 2  # of tools, before the text that ends an episode
@@ -27,7 +28,7 @@ GUARD_S = 900.0  # seconds after which a run has hung
 # ------------------------------------------------------------------------------------------------ the service
 
 
-def serve_again(path: str, port: int, upstream: str, pid_file: str, idle_s: float) -> None:
+def serve_again(path: str, port: int, upstream: str, pid_file: str) -> None:
     """In a child: serve a gateway in a process of its own, and another one whenever it was killed.
 
     It ends when a server ends by itself, as after SIGTERM. All modules are loaded once, before the forks.
@@ -38,7 +39,7 @@ def serve_again(path: str, port: int, upstream: str, pid_file: str, idle_s: floa
     while True:
         pid = os.fork()
         if not pid:
-            settings = GatewaySettings(spool=Path(f"{path}.calls"), idle_s=idle_s)
+            settings = GatewaySettings(spool=Path(f"{path}.calls"))
             app = make_app(path, create=True, decisions=DecisionSettings(upstream=upstream), gateway=settings)
             server = make_server(app)
             server.run(sockets=[listen("127.0.0.1", port, secured=False)])
@@ -80,6 +81,27 @@ class Restarts:
         wait_for(lambda: self.pid() not in (0, self._killed))
         self._killed = self.pid()
         os.kill(self._killed, signal.SIGTERM)
+
+
+def end_session(port: int, name: str) -> None:
+    """End what still runs of a session, when the gateway listens."""
+
+    def ended() -> bool:
+        try:
+            exchange(port, f"/v1/episodes/{name}/end")
+        except OSError:
+            return False
+        return True
+
+    wait_for(ended)
+
+
+def exchange(port: int, path: str) -> None:
+    """Post an empty document; whatever the answer is."""
+    connection = http.client.HTTPConnection("127.0.0.1", port, timeout=PATIENCE_S)
+    with contextlib.closing(connection):
+        connection.request("POST", path, b"{}", {"content-type": "application/json"})
+        connection.getresponse().read()
 
 
 def wait_for(happens: Callable[[], bool]) -> None:

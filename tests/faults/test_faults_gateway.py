@@ -11,7 +11,7 @@ import pytest
 
 pytest.importorskip("uvicorn", reason="needs the extra serve")
 
-from faults_gateway import GUARD_S, Crowd, Restarts, Upstream, wait_for
+from faults_gateway import GUARD_S, Crowd, Restarts, Upstream, end_session
 from faults_rounds import attack_rounds
 
 from seasoned import Memory
@@ -32,12 +32,12 @@ def attack(zygote, folder, seed, *, n_clients, n_episodes, between_kills):
                 await asyncio.sleep(0.005)
             restarts.kill()
 
-    def serve(idle_s):
-        return zygote.start("faults_gateway:serve_again", str(path), port, upstream.url, str(pid_file), idle_s)
+    def serve():
+        return zygote.start("faults_gateway:serve_again", str(path), port, upstream.url, str(pid_file))
 
     async def run():
         async with upstream.serving():
-            service = serve(1800.0)
+            service = serve()
             killing = asyncio.create_task(killer())
             try:
                 await crowd.work()
@@ -47,8 +47,9 @@ def attack(zygote, folder, seed, *, n_clients, n_episodes, between_kills):
             await asyncio.to_thread(service.answer, GUARD_S)
 
     asyncio.run(run())
-    service = serve(0.05)  # answers that no client had whole may be spooled still, and end by themselves
-    wait_for(lambda: not [*folder.rglob("*.call")])
+    service = serve()  # what an interrupted end left to do is done now, and what still runs is ended by its client
+    for number in range(n_clients):
+        end_session(port, f"c{number}")
     restarts.stop()
     service.answer(GUARD_S)
     with Memory.open(path) as memory:
