@@ -363,10 +363,9 @@ class Conversations:
         It is the one whose latest request is the longest prefix of this one, or else the one whose calls it answers.
         """
         for n_known in range(len(call.units) - 1, 0, -1):
-            found = self._by_request.get(_key(call, call.digests[n_known - 1]))
+            known = self._by_request.get(_key(call, call.digests[n_known - 1]), ())
+            found = [one for one in known if not one.is_superseded or _came_back(one, call, n_known)]
             if found and call.wire.is_answer(call.units[n_known]):
-                if all(one.is_superseded for one in found) and any(self._repeatable(call)):
-                    return None, 0, False  # the one whose answer came back has gone on; this repeats its request
                 return self._sent_back(found, call, n_known), n_known, False
         at = next((at for at in range(len(call.units), 0, -1) if call.wire.is_answer(call.units[at - 1])), 0)
         results = call.wire.result_ids(call.units[at:])
@@ -377,12 +376,7 @@ class Conversations:
 
     def _sent_back(self, found: Sequence[Conversation], call: RecordedCall, n_known: int) -> Conversation:
         """Return the conversation whose answer came back, among those with one request; else the latest."""
-        wire, chosen = call.wire, found[-1]
-        for one in reversed(found):
-            n_units = len(one.last.answer.units)
-            if wire.actions(call.units[n_known : n_known + n_units]) == wire.actions(one.last.answer.units):
-                chosen = one
-                break
+        chosen = next((one for one in reversed(found) if _came_back(one, call, n_known)), found[-1])
         # The answer that came back belongs to the one with a history, of which there is one.
         owner = next((one for one in found if len(one.calls) > 1), chosen)
         if owner is not chosen:
@@ -488,6 +482,12 @@ def _remove(index: dict[_Key, list[Conversation]], key: _Key, conversation: Conv
     index[key] = [one for one in index[key] if one is not conversation]
     if not index[key]:
         del index[key]
+
+
+def _came_back(one: Conversation, call: RecordedCall, n_known: int) -> bool:
+    """Return whether the messages of a request from an index on begin with the latest answer of a conversation."""
+    answer = one.last.answer.units
+    return call.wire.actions(call.units[n_known : n_known + len(answer)]) == call.wire.actions(answer)
 
 
 def _ends_with(said: Sequence[WireItem], call: RecordedCall) -> bool:
