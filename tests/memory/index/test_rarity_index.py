@@ -186,6 +186,18 @@ def test_lists_that_are_not_read_change_no_result(kernel, few_postings, memory, 
     assert np.array_equal(filled.rarity.similarities([filled.index], found), afresh)
 
 
+@pytest.mark.skipif("numba" not in KERNEL_NAMES, reason="needs the extra `fast`")
+def test_compiled_search_leaves_out_lists_and_no_result():
+    """There are many times as many postings as sets, so that it stops reading before the end."""
+    rng = np.random.default_rng(0)
+    odds = np.arange(1, 401) ** -1.0
+    stored = [named(row.tolist()) for row in rng.choice(400, size=(4000, 30), p=odds / odds.sum())]
+    compiled, plain = Filled(stored, kernel="numba"), Filled(stored, kernel="numpy")
+    for k in (1, 5, 64):
+        query = stored[k] | named(rng.choice(400, size=20).tolist())
+        assert compiled.search(query, k=k, threshold=0.0) == plain.search(query, k=k, threshold=0.0)
+
+
 @pytest.mark.parametrize("kernel", KERNEL_NAMES)
 def test_sets_of_a_common_feature_alone_are_found_though_its_list_is_long(kernel):
     stored = [*(named([0, 1 + i]) for i in range(2500)), named([0]), *(named([3000, i]) for i in range(64))]
