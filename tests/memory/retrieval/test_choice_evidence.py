@@ -229,7 +229,10 @@ def test_evidence_less_choices_is_that_of_a_memory_where_nobody_chose(place, see
                 ]
                 ids.append(f"e{step}")
                 for memory in (chosen, plain):
-                    memory.add(Episode(f"task {step % 2}", steps, ids[-1], subject=f"s{step % 5}"))
+                    whole = Episode(
+                        f"task {step % 2}", steps, ids[-1], subject=f"s{step % 5}", awaits_feedback=False
+                    )  # a choice would end the wait for feedback
+                    memory.add(whole)
             elif work < 6:
                 options = chance.sample(OPTIONS, chance.randint(2, 3))
                 choice, author = Choice(options, chance.randrange(len(options))), f"author {chance.randrange(4)}"
