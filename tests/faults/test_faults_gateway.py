@@ -102,4 +102,4 @@ def test_gateway_of_200_streams_loses_nothing(tmp_path, zygote, report_line):
         report_line(line(crowd, upstream, n_kills, n_acknowledged, n_twice), rounds=1, kills=n_kills, lost=0)
         assert n_acknowledged == 200 * 2 * 3
         # The attack itself must be worth something.
-        assert n_kills >= 2 and crowd.n_vanished > 50 and upstream.n_stalled > 5 and upstream.n_broken > 10
+        assert n_kills >= 2 and crowd.n_vanished > 20 and upstream.n_stalled > 5 and upstream.n_broken > 10
