@@ -119,6 +119,10 @@ def test_merge_prints_the_added_records(path, tmp_path):
 
 
 def test_compact_prints_the_bytes(path):
+    with Memory.open(path) as memory:
+        long = [Step(f"page {number} {'word ' * 1000}{number}", "click") for number in range(20)]
+        memory.add(Episode("shop", long, "long", subject="ada"))
+        memory.erase("ada")
     done = answer("compact", path)
     assert done["bytes_after"] <= done["bytes_before"]
     with Memory.open(path) as memory:

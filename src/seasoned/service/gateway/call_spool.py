@@ -243,6 +243,8 @@ class CallSpool:
 
 def spooled_calls(root: Path) -> tuple[int, int]:
     """Return how many calls wait in a folder for calls, and how many were refused for good; (0, 0) without a folder."""
+    if not os.path.isdir(root):  # noqa: PTH112  (`Path.is_dir` raises where a name is too long to exist)
+        return 0, 0
     refused = sum(1 for _ in (root / _REFUSED).glob(f"*{_SUFFIX}"))
     return sum(1 for _ in root.glob(f"*/*{_SUFFIX}")) - refused, refused
 

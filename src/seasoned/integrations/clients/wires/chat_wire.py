@@ -120,12 +120,14 @@ class ChatWire(WireFormat):
 
     def question(self, body: Mapping[str, Any], text: str, n_alternatives: int) -> dict[str, Any] | None:
         """Return a request that ends with a question, for one token with its most likely alternatives."""
-        messages = list(body.get("messages") or ())
+        messages = body.get("messages")
+        if not isinstance(messages, list):
+            return None
         if messages and as_record(messages[-1]).get("role") == "user":
             asked = extended_message(body, text, ("user",))
             messages = [] if asked is None else asked["messages"]
         else:
-            messages.append({"role": "user", "content": text})
+            messages = [*messages, {"role": "user", "content": text}]
         if not messages:
             return None
         limit = next((name for name in _LIMITS if name in body), "max_completion_tokens")
