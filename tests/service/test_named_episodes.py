@@ -5,7 +5,7 @@ from __future__ import annotations
 import contextlib
 import json
 
-from seasoned import Memory
+from seasoned import Episode, Memory, Step
 from seasoned.integrations.clients.call_recorder import recorder_of
 from seasoned.integrations.clients.conversations import RecordedCall
 from seasoned.integrations.clients.wires.chat_wire import ChatWire
@@ -94,3 +94,16 @@ def test_a_server_that_repeats_the_ids_of_its_answers_loses_no_episode():
         assert {id_: len(steps) for id_, steps in stored(memory).items()} == {"trial": 3}
         memory.feedback("always", 0.5)
         assert [(event.episode_id, event.step) for event in memory.events()] == [("trial", 2)]
+
+
+def test_a_name_that_an_earlier_process_stored_is_not_taken_again(tmp_path, monkeypatch):
+    monkeypatch.setattr("seasoned.service.gateway.named_episode_ids._LOOKUP_S", 10.0)  # a busy machine
+    with Memory.open(tmp_path / "agent.db") as memory:
+        memory.add(Episode("old", [Step("alert old", "wait")], "trial"))
+    with Memory.open(tmp_path / "agent.db") as memory:
+        calls = NamedCalls(memory)
+        place, body = calls.begin("trial", "alert new")
+        assert place.episode_id == "trial~2"  # the header of the answer
+        calls.finish(place, body)
+        assert calls.episodes.end("trial", None) == ["trial~2"]
+        assert stored(memory) == {"trial": ["alert old"], "trial~2": ["alert new"]}

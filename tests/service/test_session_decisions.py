@@ -2,6 +2,7 @@
 
 import gc
 import shutil
+import threading
 import tracemalloc
 
 import pytest
@@ -183,6 +184,26 @@ def test_a_session_has_one_arm_and_its_costs_add_up(upstream):
     assert set.union(*arms.values()) == {"treated", "control"}
     assert (family["n_treated"] + family["n_control"], family["n_mixed"]) == (12, 0)
     assert {one["measure"]: one["treated_mean"] for one in family["costs"]}["tokens"] == 27.0
+
+
+def test_a_new_episode_of_a_session_waits_for_no_recorder_that_may_wait_for_the_sessions():
+    """A recorder of calls that stores feedback settles the sessions."""
+    with Memory.open(":memory:") as memory:
+        sessions, were_free = SessionEpisodes(memory), []
+
+        class Recorder:
+            def settle(self, id_=None):
+                asking = threading.Thread(target=sessions.session_episode, args=("run-7", None), daemon=True)
+                asking.start()
+                asking.join(1.0)
+                were_free.append(not asking.is_alive())
+
+            def close(self):
+                pass
+
+        memory.session.recorders.append(Recorder())
+        sessions.episode("run-7", None, task="desk", subject=None)
+        assert all(were_free)
 
 
 def test_an_idle_episode_is_stored_by_the_next_decision_of_any_session():

@@ -91,8 +91,8 @@ def _n_stored(memory: Memory, wanted: str) -> int:
 
 
 def _is_stored(memory: Memory, id_: str) -> bool:
+    session = memory.session  # `Memory.get` waits for the recorders, and these may wait for the caller
     try:
-        memory.get(id_)
+        return bool(session.read(lambda: list(session.reader.episodes(id_=id_))))
     except SeasonedError:
         return False
-    return True
