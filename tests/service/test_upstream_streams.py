@@ -4,9 +4,11 @@ from __future__ import annotations
 
 import asyncio
 import contextlib
+import gc
 import socket
 import struct
 import threading
+import weakref
 
 import pytest
 from raw_upstream import RawAnswer, raw_upstream
@@ -14,6 +16,8 @@ from raw_upstream import RawAnswer, raw_upstream
 pytest.importorskip("h11", reason="needs the extra serve")
 
 from seasoned.errors import ModelTimeoutError, ModelUnavailableError
+from seasoned.service.gateway import upstream_streams
+from seasoned.service.gateway.upstream_connection import UpstreamConnection
 from seasoned.service.gateway.upstream_streams import UpstreamStreams
 
 SILENCE_S = 0.4
@@ -104,3 +108,35 @@ def test_only_an_idempotent_request_is_sent_again_on_a_connection_that_the_serve
 
     with raw_upstream() as upstream:
         asyncio.run(play())
+
+
+def test_nothing_is_left_of_a_connection_whose_handshake_fails(monkeypatch):
+    begun = []
+
+    def begin(h11, silence_s):
+        connection = UpstreamConnection(h11, silence_s)
+        begun.append(weakref.ref(connection))
+        return connection
+
+    monkeypatch.setattr(upstream_streams, "UpstreamConnection", begin)
+
+    def refuse():
+        connection, _ = listening.accept()
+        with connection:
+            connection.recv(1000)
+            connection.sendall(b"HTTP/1.1 400 Bad Request\r\n\r\n")
+
+    async def play():
+        streams = UpstreamStreams(f"https://127.0.0.1:{listening.getsockname()[1]}")
+        with pytest.raises(ModelUnavailableError):
+            await streams.send(b"POST", b"/v1/messages", [], b"{}")
+        await asyncio.sleep(0.01)
+        gc.collect()
+        assert [one() for one in begun] == [None]
+        streams.close()
+
+    with socket.create_server(("127.0.0.1", 0)) as listening:
+        thread = threading.Thread(target=refuse)
+        thread.start()
+        asyncio.run(play())
+        thread.join()

@@ -50,7 +50,7 @@ class UpstreamConnection(asyncio.Protocol):
         self._needs_data = False  # whether all that was given to h11 was read
         self._loop = asyncio.get_running_loop()
         self._waits_since: float | None = None  # by the clock of the loop; None: it does not wait
-        self._check_later(silence_s)
+        self._silence_check: asyncio.TimerHandle | None = None
         self.idle_since = self._loop.time()
 
     # ------------------------------------------------------------------------------------------ called by the loop
@@ -58,6 +58,7 @@ class UpstreamConnection(asyncio.Protocol):
     def connection_made(self, transport: Any) -> None:
         """Take the transport."""
         self._transport = transport
+        self._check_later(self._silence_s)
 
     def data_received(self, data: bytes) -> None:
         """Take bytes of the server."""
@@ -228,5 +229,6 @@ class UpstreamConnection(asyncio.Protocol):
 
     def close(self) -> None:
         """Close the connection at once."""
-        self._silence_check.cancel()
+        if self._silence_check is not None:
+            self._silence_check.cancel()
         self._transport.abort()
