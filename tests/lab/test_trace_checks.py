@@ -30,6 +30,7 @@ from seasoned.lab.diagnosis.trace_checks import (
 )
 from seasoned.states import SubwordEncoder, TokenEncoder
 from seasoned.states.encoder_names import ENCODERS
+from seasoned.states.transcript.goals import is_goal
 
 STATE = "tool: no more results"
 
@@ -58,6 +59,21 @@ def test_actions_that_name_their_task_are_a_finding_with_the_figure_within_tasks
         "exact_elsewhere": 0,
         "name_elsewhere": 40,
     }
+
+
+def test_goals_in_other_words_for_each_run_do_not_hide_actions_that_name_their_task():
+    episodes = []
+    for at, one in enumerate(trap()):
+        words = "".join(chr(97 + int(digit)) for digit in f"{at:03d}")  # no two goals are alike
+        state = f"goal:\nhelp {words}\ntool find:\nno more results"
+        episodes.append(Episode(one.task, [Step(state, one.steps[0].action, one.steps[0].reward)]))
+    with Memory.open(":memory:", encoder=ENCODERS["transcript"]) as memory:
+        memory.add_many(episodes)
+        assert all(any(map(is_goal, memory.encoder.features(one.steps[0].state))) for one in episodes)
+        [named] = [one for one in diagnose(memory).checks if one.name == "actions that name their task"]
+    assert (named.verdict, named.numbers["share"]) == ("finding", 1.0)
+    assert "goals, in other words" in named.seen
+    assert "does not here" in named.next_step
 
 
 @pytest.mark.parametrize(("said", "held_back"), [("no more results", 45), ("orders W0, W1, W2, W3: no more", 0)])

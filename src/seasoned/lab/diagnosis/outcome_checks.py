@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections import defaultdict
+from collections import Counter, defaultdict
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
@@ -20,6 +20,7 @@ from seasoned.policies import JitRL
 from seasoned.policies.call_evidence import proposable
 from seasoned.protocols import StateEncoder
 from seasoned.states.encoder_names import ENCODERS
+from seasoned.states.transcript.goals import is_goal
 from seasoned.types import Episode, Floats, normalize_action
 
 __all__ = [
@@ -270,28 +271,21 @@ def check_outcomes(found: OutcomeScores, seed: int = 0) -> CheckResult:
 def check_identifying_actions(
     states: EncodedStates, episodes: Sequence[Episode], found: OutcomeScores, encoder: StateEncoder
 ) -> CheckResult:
-    """Check that actions do not say which task is played where states do not."""
+    """Check that actions do not say which task is played where states do not, nor states without their goals.
+
+    Goals in other words make a state of every run, although they need not say which task is played.
+    """
     name = "actions that name their task"
     rule = (
         f"under {LEAST_IDENTIFYING_SHARE:.0%} of the steps are of a task with several runs, and take an action of that "
         "task alone at a state of several tasks"
     )
-    numbers_of: tuple[dict[object, int], ...] = ({}, {}, {})
-    cells: defaultdict[tuple[int, int, int], float] = defaultdict(float)
-    runs: defaultdict[int, int] = defaultdict(int)
-    for features, episode in zip(states.features, episodes, strict=True):
-        task = numbers_of[2].setdefault(episode.task, len(numbers_of[2]))
-        runs[task] += 1
-        for feature, step in zip(features, episode.steps, strict=True):
-            state = numbers_of[0].setdefault(feature, len(numbers_of[0]))
-            action = numbers_of[1].setdefault(named_call(step.action).key, len(numbers_of[1]))
-            cells[state, action, task] += 1.0
+    runs = Counter(episode.task for episode in episodes)
     if len(runs) < 2 or max(runs.values()) < 2:
         return not_checked(name, f"{counted(len(runs), 'task')}, none of several with several runs", rule)
-    states_of, actions, tasks = np.array(list(cells), dtype=np.int64).T
-    counts = np.array(list(cells.values()))
-    n_runs = np.array([runs[task] for task in range(len(runs))], dtype=np.int64)
-    part = share_of_identifying_steps(TaskCells(states_of, actions, tasks, counts, np.zeros(len(counts)), n_runs))
+    at_states = _identifying_share(states.features, episodes, runs)
+    without_goals = [[frozenset(one for one in state if not is_goal(one)) for state in run] for run in states.features]
+    part = max(at_states, _identifying_share(without_goals, episodes, runs))
     within = within_tasks_concordance(found)
     by_transcript = encoder.identity == ENCODERS["transcript"].identity
     advice = " text (the goals of these conversations are alike)" if by_transcript else ""
@@ -302,15 +296,42 @@ def check_identifying_actions(
             "; there Q is the task's success rate, not the action's. Share of pairs of one task in which the run that "
             f"earned more has the higher advantages: {within}. Scored were {found.sampled}"
         )
+    if at_states >= LEAST_IDENTIFYING_SHARE:
+        next_step = (
+            "The preset default compares returns within tasks there, so that only runs of one task teach. So that "
+            f"tasks teach each other: put the goal into the state{advice}, and mask ids in actions."
+        )
+    else:
+        seen += "; the goals, in other words for each run, tell the states apart"
+        next_step = (
+            "The preset default compares returns within tasks at equal states only, so it does not here: mask ids in "
+            "actions, or give the runs of one task one text of their goal."
+        )
     return finding_if(
         part >= LEAST_IDENTIFYING_SHARE,
         name,
         seen,
         rule=rule,
-        next_step="The preset default compares returns within tasks there, so that only runs of one task teach. So "
-        f"that tasks teach each other: put the goal into the state{advice}, and mask ids in actions.",
+        next_step=next_step,
         numbers={"share": part, "tasks": len(runs), "within_tasks": within.value, "pairs_within": within.n_pairs},
     )
+
+
+def _identifying_share(
+    states: Sequence[Sequence[frozenset[str]]], episodes: Sequence[Episode], runs: Mapping[str, int]
+) -> float:
+    """Return the share of the steps that say by their action alone, at a state of several tasks, which is played."""
+    numbers_of: tuple[dict[object, int], ...] = ({}, {}, {name: number for number, name in enumerate(runs)})
+    cells: defaultdict[tuple[int, int, int], float] = defaultdict(float)
+    for features, episode in zip(states, episodes, strict=True):
+        for feature, step in zip(features, episode.steps, strict=True):
+            state = numbers_of[0].setdefault(feature, len(numbers_of[0]))
+            action = numbers_of[1].setdefault(named_call(step.action).key, len(numbers_of[1]))
+            cells[state, action, numbers_of[2][episode.task]] += 1.0
+    states_of, actions, tasks = np.array(list(cells), dtype=np.int64).T
+    counts = np.array(list(cells.values()))
+    n_runs = np.array(list(runs.values()), dtype=np.int64)
+    return share_of_identifying_steps(TaskCells(states_of, actions, tasks, counts, np.zeros(len(counts)), n_runs))
 
 
 def check_held_back(found: OutcomeScores) -> CheckResult:
