@@ -11,8 +11,10 @@ from serving import serving
 
 from seasoned import Decider, Memory
 from seasoned.decisions.named_options import NamedOptions
-from seasoned.errors import StoreBusyError
+from seasoned.errors import NotFoundError, StoreBusyError
 from seasoned.service import DecisionSettings
+from seasoned.service.bearer_tokens import ANYONE
+from seasoned.service.decisions.outcome_feedback import add_any_feedback
 from seasoned.service.decisions.session_episodes import SessionEpisodes
 from seasoned.types import Prior
 
@@ -143,6 +145,15 @@ def test_the_temperature_of_a_session_s_decision_is_that_of_its_own_question(ups
         memory.verify()
 
 
+@pytest.mark.parametrize("outcome", [{"right": "refunds"}, {"up": True}, {"reward": 1.0}])
+def test_an_outcome_of_an_episode_without_a_decision_yet_is_refused_and_does_not_end_it(outcome):
+    with Memory.open(":memory:") as memory:
+        running = SessionEpisodes(memory).episode("s", None, task="desk", subject=None)
+        with pytest.raises(NotFoundError):
+            add_any_feedback(memory, {"inference_id": "s", **outcome}, ANYONE, {})
+        assert not running.is_over
+
+
 def test_a_session_of_one_decision_takes_its_outcome_and_its_revocation(upstream):
     with in_front_of(upstream) as client:
         first, second = (ask(client, session)["x-seasoned-inference-id"] for session in "st")
@@ -223,6 +234,29 @@ def decided(sessions, decider, session, state):
     step = sessions.decide(running, decider, asked, Prior({"refunds": -0.5, "sales": -1.0}, "decisions", None, ()))
     sessions.record(running, step, f"inference of {state[:20]}")
     return running
+
+
+def test_two_ends_that_meet_store_an_episode_once():
+    with Memory.open(":memory:") as memory:
+        sessions = SessionEpisodes(memory)
+        running = decided(sessions, Decider(memory), "s", "the lamp is broken")
+        commit, is_committing, may_commit = running.recorder.commit, threading.Event(), threading.Event()
+
+        def slow_commit():
+            is_committing.set()
+            assert may_commit.wait(10)
+            return commit()
+
+        running.recorder.commit = slow_commit
+        ends = [threading.Thread(target=sessions.end, args=("s", None, end)) for end in ("terminated", "truncated")]
+        ends[0].start()
+        assert is_committing.wait(10)
+        ends[1].start()
+        ends[1].join(0.1)  # it waits for the first
+        may_commit.set()
+        for end in ends:
+            end.join()
+        assert [(episode.id, episode.ending) for episode in memory.episodes()] == [("s", "terminated")]
 
 
 @pytest.mark.parametrize("n_sessions", [1, 20], ids=["one session", "many sessions"])

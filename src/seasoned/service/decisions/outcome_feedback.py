@@ -281,6 +281,8 @@ def _is_running(
     sessions = [one for one in memory.session.recorders if isinstance(one, SessionEpisodes)]
     for named in dict.fromkeys((episode_id(id_, name), id_)):
         for judged in filter(None, (one.judged(named) for one in sessions)):
+            if not judged.steps:
+                raise _unknown(id_)
             of_steps = judged.steps if judged.at is None else judged.steps[judged.at : judged.at + 1]
             if named == id_ and name is not None and not _asks(judged.task, of_steps, name):
                 raise _unasked(question, id_)

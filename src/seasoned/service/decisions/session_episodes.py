@@ -51,6 +51,7 @@ class SessionEpisode:
     n_bytes: int = 0
     spooled: SpooledEpisode | None = None
     is_over: bool = False
+    is_stored: bool = False
     lock: threading.Lock = field(default_factory=threading.Lock)
 
     def takes(self, subject: str | None) -> bool:
@@ -230,13 +231,14 @@ class SessionEpisodes:
         """Commit an episode; after an error of the store it is still there."""
         with episode.lock:
             episode.is_over = True
-            if len(episode.recorder):
+            if len(episode.recorder) and not episode.is_stored:  # two ends can meet
                 episode.recorder.ending = ending
                 try:
                     episode.recorder.commit()
                 except EpisodeConflictError:  # another process, or another address, took the id
                     episode.recorder.id = self._free_id(episode.recorder.id)
                     episode.recorder.commit()
+                episode.is_stored = True
             if episode.spooled is not None:
                 episode.spooled.release()
         with self._lock:
