@@ -64,6 +64,7 @@ _SILENT = (
 _INSTALLERS = ("npm", "pip", "pip3", "pnpm", "poetry", "uv", "yarn")
 _INSTALLS = ("ci", "install", "sync")
 _FILTERS = ("cat", "egrep", "grep", "head", "tail", "tee")
+_READS_FOLDERS = re.compile(r"-[A-Za-z0-9]{0,20}[rRd]|--(?:rec|de|di)")  # of grep; a long option may be cut short
 _PLAIN_ECHO = re.compile(r"[A-Za-z _:=-]{0,100}(?:\$\?|\$\{PIPESTATUS\[0\]\})?")
 
 _READERS = (
@@ -231,8 +232,11 @@ def _is_filter(words: Sequence[str]) -> bool:
     """Return whether a command passes on lines of what is piped into it, and reads nothing else."""
     if not words or words[0] not in _FILTERS:
         return False
+    is_grep = words[0].endswith("grep")
+    if is_grep and any(_READS_FOLDERS.match(word) for word in words[1:]):
+        return False
     given = [word for word in words[1:] if not word.startswith("-") and not word.isdigit()]
-    return words[0] == "tee" or len(given) <= (1 if words[0].endswith("grep") else 0)
+    return words[0] == "tee" or len(given) <= (1 if is_grep else 0)
 
 
 def _first_argument(words: Sequence[str]) -> str | None:
