@@ -104,9 +104,12 @@ def test_errors_of_the_memory_are_told_to_the_model(memory):
 def test_read_only_server_offers_no_tool_that_writes(memory):
     async def conversation(client):
         names = [tool.name for tool in (await client.list_tools()).tools]
-        return names, await client.call_tool("record", {"task": "fix", "steps": STEPS})
+        refused = await client.call_tool("record", {"task": "fix", "steps": STEPS})
+        return names, refused, client.instructions
 
-    names, refused = asked(make_mcp_server(MemoryTools(memory), read_only=True), conversation)
+    names, refused, instructions = asked(make_mcp_server(MemoryTools(memory), read_only=True), conversation)
+    assert "call advise" in instructions and "not orders" in instructions
+    assert not any(f"call {name}" in instructions for name in ("decide", "record", "feedback"))
     assert names == ["advise", "explain", "lift"]
     assert refused.is_error
     assert memory.stats().episodes == 0
