@@ -138,6 +138,13 @@ def test_answer_in_text_can_be_decided(server, memory):
     assert server.bodies()[-1]["tool_choice"] == "none"
 
 
+def test_a_limited_number_of_models_without_labels_is_kept(memory):
+    mode = mode_of(memory)
+    for number in range(1100):
+        mode.without_labels(f"model {number}")
+    assert [mode.reads_labels(f"model {number}") for number in (0, 99, 100, 1099)] == [True, True, False, False]
+
+
 def test_unreadable_labels_are_not_asked_for_again(server, memory):
     server.script = Script(*[RESTART] * 8, letters=Answer(status=400))
     loop = Loop(seasoned.wrap(bare_client("chat", server), memory, mode=mode_of(memory), timeout_s=30.0), "chat")

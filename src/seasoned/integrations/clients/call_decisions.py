@@ -5,7 +5,7 @@ from __future__ import annotations
 import copy
 import math
 import random
-from collections import Counter
+from collections import Counter, OrderedDict
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, Literal
@@ -29,6 +29,7 @@ __all__ = ["CallDecisions", "ToolChoice", "actions_of", "is_known", "options_to_
 
 _DEFAULT_VOTES = 4
 _LEAST_NATS = 0.05
+_MOST_MODELS = 1000
 Method = Literal["auto", "label", "votes"]
 
 
@@ -118,7 +119,7 @@ class CallDecisions:
         self.policy.memory = ToolEvidence(policy.memory)
         self.method: Method = check_one_of("method", method, ("auto", "label", "votes"))
         self.n = check_whole("n", n, 2)
-        self._unreadable: set[str] = set()
+        self._unreadable: OrderedDict[str, None] = OrderedDict()
         self._random = random.Random(seed)  # noqa: S311 - draws from a policy, no secret
 
     def knows(self, moment: RequestMoment, task: str | None) -> bool:
@@ -136,7 +137,9 @@ class CallDecisions:
 
     def without_labels(self, model: str) -> None:
         """Ask this model for no letters from now on: its endpoint returns no logprobs, or of no letter."""
-        self._unreadable.add(model)
+        self._unreadable[model] = None
+        while len(self._unreadable) > _MOST_MODELS:  # a client names them
+            self._unreadable.popitem(last=False)
 
     def voted(self, tools: Sequence[str], options: ToolOptions) -> Prior | None:
         """Return the prior by the tools that n answers called; None if none of them was offered.
