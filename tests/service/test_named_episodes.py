@@ -71,6 +71,22 @@ def test_the_named_episode_that_was_not_used_for_the_longest_time_ends_where_all
         assert calls.held_bytes() == 0
 
 
+def test_one_named_episode_holds_a_limited_number_of_bytes_and_loses_no_call():
+    with named_calls(max_named_bytes=500_000) as (memory, calls):
+        places = set()
+        for number in range(12):
+            place, body = calls.begin("shared", f"alert {number:03}".ljust(100_000))
+            places.add(place.episode_id)
+            calls.finish(place, body)
+            assert calls.held_bytes() < 610_000  # the call at work is above the limit
+        calls.episodes.end("shared", None)
+        kept = stored(memory)
+        assert set(kept) == places == {"shared", "shared~2", "shared~3"}
+        assert sorted(said for states in kept.values() for said in states) == [
+            f"alert {number:03}" for number in range(12)
+        ]
+
+
 def test_an_answer_that_comes_after_the_end_of_its_named_episode_begins_the_next_one():
     with named_calls(max_named_bytes=1) as (memory, calls):
         late = calls.begin("slow", "the slow model")

@@ -73,7 +73,7 @@ class GatewayEpisodes:
         idle_s: seconds after which an episode without another call is over.
         rewards: rules that reward what tool results show; None: there are none.
         max_named_bytes: of the calls of the running episodes that have a name; beyond it the one without a call for the
-            longest time ends.
+            longest time ends, and where there is no other, that of the call.
     """
 
     def __init__(
@@ -140,8 +140,8 @@ class GatewayEpisodes:
             context = replace(context, scope=None, session=CallSession(ids.session or "", owner, lineage), is_side=True)
             known = conversations.episode_id(replace(call, context=context))
         elif episode is not None or self._rule == "call":
+            self._end_oldest(conversations, before=(owner, episode))
             scope = self._scope(owner, episode, fresh_id, context, restored_id)
-            self._end_oldest(conversations)
             context = replace(context, scope=scope, subject=scope.subject)
             return CallPlace(scope.id, context, is_single=episode is None, name=episode)
         begins = None if known is not None else restored_id or fresh_id
@@ -212,13 +212,19 @@ class GatewayEpisodes:
             self._end_scope(ended, "terminated")
         return running.scope
 
-    def _end_oldest(self, conversations: Conversations) -> None:
-        """End the named episodes that were not used for the longest time, as long as all are too many or too large."""
+    def _end_oldest(self, conversations: Conversations, before: tuple[str | None, str | None]) -> None:
+        """End the named episodes that were not used for the longest time, as long as all are too many or too large.
+
+        The last to end is the one that is used next, which then begins anew: it may be too large alone.
+        """
         self._ending = [id_ for id_ in self._ending if conversations.block_bytes(id_)]
         n_bytes = conversations.block_bytes() - sum(map(conversations.block_bytes, self._ending))
         ended = []
         with self._lock:
-            while len(self._running) > 1 and (len(self._running) > _MOST_NAMED or n_bytes > self._max_named_bytes):
+            owner, name = before
+            if name is not None and (owner, name) in self._running:
+                self._running.move_to_end((owner, name))
+            while self._running and (len(self._running) > _MOST_NAMED or n_bytes > self._max_named_bytes):
                 _, oldest = self._running.popitem(last=False)
                 n_bytes -= conversations.block_bytes(oldest.scope.id)
                 ended.append(oldest.scope)
