@@ -100,3 +100,33 @@ def test_doctor_names_malformed_notes_until_they_are_revoked(memory):
     for number in range(7):
         memory.revoke(f"bad {number}")
     assert "notes" not in {check.name for check in diagnose(memory).findings}
+
+
+def label_lines(note_kind):
+    event = {"type": "feedback", "id": "n.0", "episode_id": "e1", "step": 0, "reward": 1.0, "weight": 1.0}
+    note = {"type": "note", "id": "n", "episode_id": "e1", "step": 0, "kind": note_kind, "body": {}}
+    both = [{**event, "kind": "label"}, note]
+    return [json.dumps({**line, "source": "a", "created_at": 1.0}) for line in both]
+
+
+def offering(memory, id_="e1"):
+    memory.add(Episode("t", [Step("page", "pay", 1.0, {"pay": -0.1, "stop": -2.3})], id_))
+    return memory
+
+
+def test_imported_label_whose_note_is_of_another_kind_is_refused(tmp_path):
+    event, note = label_lines("my.kind")
+    with offering(Memory.open(tmp_path / "a.db")) as memory:
+        for lines, number in (([event, note], 1), ([note, event], 2)):
+            with pytest.raises(InputError, match=rf"line {number}: .*(?s:.*)of kind 'label' is of kind 'my.kind'"):
+                memory.import_lines(lines)
+        assert memory.notes() == memory.events() == []
+
+
+def test_stored_label_whose_note_is_of_another_kind_breaks_no_reader(tmp_path):
+    event, note = label_lines("my.kind")
+    with offering(Memory.open(tmp_path / "a.db")) as memory:
+        memory.import_lines([event])
+        memory.import_lines([note])  # on its own: no event in the same lines tells what it should be
+        options = memory.rated_options().by_episode
+        assert [one.reward for episode in options.values() for one in episode] == [2.0]

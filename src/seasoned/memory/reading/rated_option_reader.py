@@ -206,10 +206,10 @@ def _labels(store: Store, namespace_id: int, first: int, end: int) -> dict[int, 
         (namespace_id, first, end, Label.kind),
     ).fetchall()
     labels = [(row.visit, feedback_of_event(row.event_id), row.weight) for row in decode(store.path, rows, _LabelRow)]
-    sql = "SELECT id, body FROM note WHERE namespace_id = ? AND id IN {values}"
+    sql = "SELECT id, body FROM note WHERE namespace_id = ? AND kind = ? AND id IN {values}"
     ids = sorted({id_ for _, id_, _ in labels})
     names: dict[str, str] = {}
-    for note in decode(store.path, store.execute_in(sql, (namespace_id,), ids), _LabelNote):
+    for note in decode(store.path, store.execute_in(sql, (namespace_id, Label.kind), ids), _LabelNote):
         with decoding(store.path):
             right = json.loads(note.body)["right"]
             if not isinstance(right, str):

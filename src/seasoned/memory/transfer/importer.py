@@ -4,12 +4,14 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator
 from itertools import groupby, islice
-from typing import Generic, TypeVar
+from typing import Generic, NamedTuple, TypeVar
 
 from seasoned.errors import EpisodeConflictError, StoreError
 from seasoned.memory.reading.reader import Reader
 from seasoned.memory.stores.base import Store
 from seasoned.memory.transfer.jsonl import ExportRecord, line_errors
+from seasoned.memory.values.corruption import decode
+from seasoned.memory.values.derived_ids import feedback_of_event
 from seasoned.memory.values.events import Event
 from seasoned.memory.values.feedback_policy import FeedbackRule
 from seasoned.memory.values.redacted import Redaction
@@ -19,7 +21,7 @@ from seasoned.memory.writing.feedback_events import FeedbackWriter
 from seasoned.memory.writing.quarantine import QuarantineWriter
 from seasoned.memory.writing.typed_feedback import TypedFeedbackWriter
 from seasoned.memory.writing.unjudged_episodes import UnjudgedEpisodes
-from seasoned.types import Note
+from seasoned.types import Label, Note
 
 __all__ = ["SingleUse", "import_records"]
 
@@ -27,6 +29,11 @@ NumberedRecord = tuple[int, ExportRecord]
 
 _BATCH = 1000
 _T = TypeVar("_T")
+
+
+class _NoteKind(NamedTuple):
+    id: str
+    kind: str
 
 
 class SingleUse(Generic[_T]):
@@ -65,6 +72,7 @@ def import_records(
     typed_feedback = TypedFeedbackWriter(store, namespace_id, writer)
     n_episodes = n_events = last = 0
     line_of: dict[str, int] = {}
+    labels: dict[str, int] = {}  # the notes of labels, with the line of an event of each
     new_notes: list[Note] = []
     for of_one_kind, group in groupby(lines, key=lambda numbered: type(numbered[1])):
         if of_one_kind is tuple:
@@ -77,6 +85,8 @@ def import_records(
                     UnjudgedEpisodes(store, namespace_id).merge(item)
                 elif isinstance(item, Event):
                     line_of.setdefault(item.id, number)
+                    if item.kind == Label.kind:
+                        labels.setdefault(feedback_of_event(item.id), number)
                     n_events += feedback.add(item)
                 elif isinstance(item, Quarantine):
                     quarantines.impose(redaction.quarantine(item))
@@ -88,7 +98,15 @@ def import_records(
     for event_id in Reader(store, namespace_id).broken_supersessions():
         with line_errors(line_of.get(event_id, last), event_id):
             raise ValueError("an event is superseded by a later one of its source, author and step")
+    for note_id, kind in _notes_of_other_kinds(store, namespace_id, labels):
+        with line_errors(labels[note_id], note_id):
+            raise ValueError(f"the note of an event of kind 'label' is of kind {kind!r}")
     return n_episodes, n_events
+
+
+def _notes_of_other_kinds(store: Store, namespace_id: int, labels: Iterable[str]) -> list[_NoteKind]:
+    sql = "SELECT id, kind FROM note WHERE namespace_id = ? AND kind <> ? AND id IN {values}"
+    return decode(store.path, store.execute_in(sql, (namespace_id, Label.kind), sorted(labels)), _NoteKind)
 
 
 def _batches(items: Iterator[_T]) -> Iterator[list[_T]]:
