@@ -20,6 +20,7 @@ from served_gateway import gateway
 
 from seasoned.errors import ConfigError
 from seasoned.service import DecisionSettings, GatewaySettings, make_app
+from seasoned.service.gateway.call_spool import CallSpool
 
 ASKED = b'{"model": "m", "messages": [{"role": "user", "content": "hi"}], "input": "hi"}'
 
@@ -84,6 +85,23 @@ def test_folder_that_cannot_be_used_is_named_at_the_start(upstream, tmp_path, sp
     with caplog.at_level(logging.ERROR), gateway(upstream.url, gateway=GatewaySettings(spool=tmp_path)) as port:
         assert exchange(port, "/v1/chat/completions", ASKED)[0] == 200
     assert "of-another" in caplog.text
+
+
+@pytest.mark.parametrize("is_full", [False, True])
+def test_named_episode_whose_call_does_not_fit_on_disk_is_stored_at_the_stop(upstream, tmp_path, monkeypatch, is_full):
+    """One whose calls are all on disk goes on in the next process."""
+    if is_full:
+        monkeypatch.setattr(CallSpool, "count", lambda self, n_bytes: n_bytes < 0)
+    called = {"id": "c", "type": "function", "function": {"name": "run", "arguments": "{}"}}
+    message = {"role": "assistant", "content": None, "tool_calls": [called]}
+    answer = {"id": "r", "choices": [{"index": 0, "message": message, "finish_reason": "tool_calls"}]}
+    upstream.answer = RawAnswer([json.dumps(answer).encode()], headers=[("content-type", "application/json")])
+    path = tmp_path / "agent.db"
+    with gateway(upstream.url, path, gateway=GatewaySettings(spool=tmp_path / "calls")) as port:
+        assert exchange(port, "/episodes/trial/v1/chat/completions", ASKED)[0] == 200
+    with closing(sqlite3.connect(path)) as store:
+        assert store.execute("SELECT id FROM episode").fetchall() == [("trial",)] * is_full
+    assert bool(spooled(tmp_path)) is not is_full
 
 
 @pytest.mark.parametrize("is_named", [False, True], ids=["task", "named"])

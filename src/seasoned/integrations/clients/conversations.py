@@ -426,6 +426,11 @@ class Conversations:
         """Return the bytes that are held of the calls of a block; None: of all blocks."""
         return self._block_bytes if scope_id is None else self._scope_bytes[scope_id]
 
+    def unkept_scope_ids(self) -> set[str | None]:
+        """Return the ids of the blocks with a call that is not kept on disk."""
+        calls = [call for one in self._open.values() for part in one.parts for call in part.calls]
+        return {call.scope_id for call in calls if call.context.kept is None}
+
     def _remember(self, conversation: Conversation) -> None:
         last = conversation.last
         self._open[conversation.id] = conversation

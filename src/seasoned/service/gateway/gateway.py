@@ -178,8 +178,8 @@ class Gateway:
             self._streams.close()
             self._threads.close()
             for name, episodes in self._episodes.items():
-                if self._spool_of(self._pool.memory(name)) is None:  # nothing is left for the next process
-                    episodes.end_named()
+                is_spooled = self._spool_of(self._pool.memory(name)) is not None
+                episodes.end_named(with_kept=not is_spooled)  # calls on disk go on in the next process
             if self._spool is not None:
                 self._spool.close()
 

@@ -270,11 +270,12 @@ class GatewayEpisodes:
             self._end_scope(scope, "truncated")
         self._recorder.end_stale()
 
-    def end_named(self) -> None:
-        """Store the running episodes that have a name."""
+    def end_named(self, *, with_kept: bool = True) -> None:
+        """Store the running episodes that have a name, with those whose calls are all kept on disk or without."""
+        unkept = set() if with_kept else self._recorder.ask(lambda open_: open_.unkept_scope_ids()).result()
         with self._lock:
-            scopes = [one.scope for one in self._running.values()]
-            self._running.clear()
+            named = [key for key, one in self._running.items() if with_kept or one.scope.id in unkept]
+            scopes = [self._running.pop(key).scope for key in named]
         for scope in scopes:
             self._end_scope(scope, "truncated")
 
