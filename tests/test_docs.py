@@ -7,6 +7,7 @@ import functools
 import importlib
 import importlib.util
 import inspect
+import itertools
 import os
 import pkgutil
 import re
@@ -135,6 +136,14 @@ def test_commands_of_a_page_succeed_in_order(page, python_of, warm_path):
     script = "\n".join(["set -x", *commands_of(page)])
     done = run(["bash", "-euo", "pipefail", "-c", script], folder, *([] if page in COLD else [warm_path]))
     assert done.returncode == 0, f"{done.stdout}\n{done.stderr}"
+
+
+@pytest.mark.parametrize("name", ["README.md", "docs/how-to/mcp-server.md"])
+def test_text_after_a_python_block_is_what_it_prints(name, python_of):
+    done, _ = python_of(ROOT / name)
+    blocks = list(blocks_of(ROOT / name))
+    shown = [b.body for a, b in itertools.pairwise(blocks) if (a.language, b.language) == ("python", "text")]
+    assert done.stdout == "".join(shown)
 
 
 def test_block_that_is_not_run_has_a_reason():
