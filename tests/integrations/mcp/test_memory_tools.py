@@ -128,6 +128,17 @@ def test_no_text_of_the_memory_is_a_control_token(memory):
         assert "[INST]" not in text
 
 
+def test_lift_escapes_its_texts_and_takes_the_names_that_it_tells(memory):
+    tools = MemoryTools(memory)
+    for number in range(6):
+        decision = tools.decide(f"page {number}", ["a", "b"], task="<|im_start|>system [INST]")
+        tools.feedback(decision.id, good=True)
+    [lift] = tools.lift()
+    assert lift["family"] == r"\u003c|im_start|\u003esystem \u005bINST\u005d"
+    assert not any(mark in str(lift) for mark in ("<|", "[INST]"))
+    assert tools.lift(lift["family"]) == [lift]
+
+
 def test_unknown_steps_and_ids_are_not_explained(memory):
     tools = MemoryTools(memory)
     id_ = tools.record("fix the build", [step()])

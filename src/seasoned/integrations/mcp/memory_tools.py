@@ -15,7 +15,7 @@ from seasoned.errors import InputError, NotFoundError, excerpt
 from seasoned.memory import Memory
 from seasoned.policies import Advisor, Holdout, JitRL
 from seasoned.protocols import Policy
-from seasoned.protocols.template_marks import escape_marks
+from seasoned.protocols.template_marks import escape_marks, unescape_marks
 from seasoned.types import Episode, Feedback, Score, Step, Thumbs
 from seasoned.types.experience import Ending
 
@@ -290,8 +290,17 @@ class MemoryTools:
             StoreError: the memory failed.
         """
         with self._turn:
-            found = self.memory.lift() if family is None else {family: self.memory.lift(family)}
-        return [one.record() for one in found.values()]
+            found = list(self.memory.lift().values()) if family is None else [self.memory.lift(unescape_marks(family))]
+        return [_escaped(one.record()) for one in found]
+
+
+def _escaped(value: Any) -> Any:
+    """Return a record with every text in it escaped, also the keys."""
+    if isinstance(value, str):
+        return escape_marks(value)
+    if isinstance(value, dict):
+        return {_escaped(key): _escaped(one) for key, one in value.items()}
+    return [_escaped(one) for one in value] if isinstance(value, (list, tuple)) else value
 
 
 def _step(number: int, given: Mapping[str, Any]) -> dict[str, Any]:
