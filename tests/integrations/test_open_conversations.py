@@ -70,6 +70,17 @@ def sized_call(said, n_bytes, scope=None, n=0):
     return call
 
 
+def test_parsed_values_count_and_other_fields_are_not_kept():
+    conversations, over = Conversations(idle_s=60.0, max_bytes=250_000), []
+    for n in range(4):
+        nested = [{"type": "text", "text": f"{n}"}, *([] for _ in range(800))]
+        call = sized_call([{"role": "user", "content": nested}], 3_000, n=n)
+        call.body["x"] = [[]] * 10_000
+        over += conversations.add(call)
+        assert "x" not in call.body
+    assert len(over) == 1  # 83 kB or more each: a fourth begins when three are there
+
+
 def test_every_part_of_a_trimmed_conversation_counts():
     conversations, said = Conversations(idle_s=60.0, max_bytes=250_000), [{"role": "user", "content": "go"}]
     over = []
@@ -87,7 +98,7 @@ def test_bytes_of_blocks_are_counted_until_they_end():
         for scope in scopes:
             conversations.add(sized_call([{"role": "user", "content": f"{n}"}], 1_000_000, scope, n=n))
     one, every = conversations.block_bytes("a"), conversations.block_bytes()
-    assert 3_000_000 < one < 3_010_000
+    assert 3_000_000 < one < 3_020_000
     assert every == 2 * one
     conversations.close_all("a")
     assert (conversations.block_bytes("a"), conversations.block_bytes()) == (0, one)

@@ -48,6 +48,7 @@ __all__ = [
 _MAX_OPEN = 1000
 _MAX_OPEN_BYTES = 256 * 1024 * 1024
 _CALL_BYTES = 2048  # that are held of a call without its messages
+_VALUE_BYTES = 100  # that a parsed value takes beyond its text
 _NOT_COMPARED = {"cache_control", "id", "status"}
 
 
@@ -139,7 +140,8 @@ class RecordedCall:
         digests: of the messages up to each.
         has_tools: whether tools were offered.
         seconds: from the request to the end of the answer; None: they are not known.
-        n_bytes: of the request and the answer as they were sent; 0: not known.
+        n_bytes: of the request and the answer as they were sent; 0: not known. `Conversations` adds those that parsed
+            messages take beyond their text, and keeps no other field of the body.
     """
 
     wire: WireFormat
@@ -258,7 +260,7 @@ class Conversations:
         found, n_known, is_trimmed = self._continued(call)
         if found is not None and not is_trimmed:  # what was sent before is held once
             call.units[:n_known] = found.last.units
-        self._keep_response(call)
+        self._hold(call)
         if not call.answer.units or not call.units:
             call.release()
             return over
@@ -351,11 +353,14 @@ class Conversations:
         """Return the messages of a request, after those of the response that it continues by id."""
         return [*self._responses.before(call.context.owner, call.body), *call.wire.units(call.body)]
 
-    def _keep_response(self, call: RecordedCall) -> None:
-        """Keep the messages of a response that a later request may name by its id."""
+    def _hold(self, call: RecordedCall) -> None:
+        """Count what is held of a call, keep the messages of a response that may be named by its id, drop the rest."""
+        if call.n_bytes:
+            call.n_bytes += _VALUE_BYTES * _n_values([*call.wire.units(call.body), *call.answer.units])
         if call.wire.name == "responses":
             units = [*call.units, *call.answer.units]
             self._responses.keep(call.context.owner, call.answer.id, call.body, units, call.n_bytes)
+        call.body = {}
 
     def _continued(self, call: RecordedCall) -> tuple[Conversation | None, int, bool]:
         """Return the conversation that a request continues, the number of its messages, and whether it was trimmed.
@@ -499,6 +504,19 @@ def _ends_with(said: Sequence[WireItem], call: RecordedCall) -> bool:
     """Return whether the last answers in a list of messages have the actions of a call's answer."""
     n_units = len(call.answer.units)
     return call.wire.actions(said[-n_units:]) == call.wire.actions(call.answer.units)
+
+
+def _n_values(value: object) -> int:
+    """Return the number of values in parsed JSON."""
+    n_values, left = 0, [value]
+    while left:
+        one = left.pop()
+        n_values += 1
+        if isinstance(one, dict):
+            left.extend(one.values())
+        elif isinstance(one, list):
+            left.extend(one)
+    return n_values
 
 
 def message_digests(units: Sequence[WireItem]) -> list[bytes]:
