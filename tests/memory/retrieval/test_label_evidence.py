@@ -11,19 +11,20 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from postgres_server import postgres  # noqa: F401
 
-from seasoned import Episode, EvidenceQuery, JitRL, Label, Memory, Selection, Step, Thumbs
+from seasoned import Choice, Episode, EvidenceQuery, JitRL, Label, Memory, Selection, Step, Thumbs
 from seasoned.errors import InputError
 from seasoned.policies import ShuffledReturns
 
 STATES = ("the lamp is broken", "the lamp is late")
+EARLIER = "a customer asks about the lamp"
 OPTIONS = ("it", "refunds", "sales", "spare parts")
 QUERY = {"k": 50, "unit": "states", "threshold": 0.0, "similarity": "rarity", "labels": True}
 
 
-def decided(memory, id_, state, options, executed, task="desk"):
+def decided(memory, id_, state, options, executed, task="desk", before=()):
     prior = {option: -float(np.log(len(options))) for option in options}
     step = Step(state, executed, 0.0, prior, 1.0)
-    return memory.add(Episode(task, [step], id_, awaits_feedback=True))
+    return memory.add(Episode(task, [*before, step], id_, awaits_feedback=True))
 
 
 def observed(memory, state=STATES[0], **changes):
@@ -46,37 +47,61 @@ def observed(memory, state=STATES[0], **changes):
 
 
 def by_definition(memory):
-    """Return the same from what is stored: each live label tells the reward of each option of its decision."""
-    excluded = {episode.id for episode in memory.episodes()} - {step.episode_id for step in memory.steps()}
+    """Return the same from what is stored: each live label tells the reward of each option of its decision.
+
+    Other feedback adds to the reward of the executed option, once; but a label replaces rewards and thumbs where the
+    decision is the whole episode.
+    """
+    stored = {step.episode_id for step in memory.steps()}
     sources = {one.selection.source for one in memory.quarantines() if one.lifted_at is None}
     found, totals, weights = Counter(), Counter(), Counter()
-    weight_of = {event.id.partition(".")[0]: event.weight for event in memory.events() if event.revoked_at is None}
+    live = [event for event in memory.events() if event.revoked_at is None and event.source not in sources]
+    weight_of = {event.id.partition(".")[0]: event.weight for event in live}
     for episode in memory.episodes():
-        [step] = episode.steps
-        if episode.id in excluded or step.prior is None:
-            continue
-        records = [
-            one for one in memory.feedback_records(episode.id) if one.revoked_at is None and one.source not in sources
+        *before, step = episode.steps
+        given = [event for event in live if event.episode_id == episode.id]
+        if episode.id not in stored or (given and step.prior is None and {event.kind for event in given} == {"label"}):
+            continue  # a label's own step of the right option
+        of_labels = [
+            one
+            for one in memory.feedback_records(episode.id)
+            if one.feedback.kind == "label" and one.revoked_at is None and weight_of.get(one.id)
         ]
-        labels = [one for one in records if one.feedback.kind == "label" and weight_of[one.id]]
-        for label in labels:
+        for label in of_labels:
             for option in step.prior:
                 found[step.state, option] += 1
                 weights[step.state, option] += weight_of[label.id]
                 totals[step.state, option] += weight_of[label.id] * (option == label.feedback.right)
-        if not labels:
+        if not of_labels:
             found[step.state, step.action] += 1
             weights[step.state, step.action] += 1
-            totals[step.state, step.action] += sum(
-                weight_of[one.id] * event.reward for one in records for event in one.rewards[:1]
-            )
+        totals[step.state, step.action] += sum(
+            event.weight * event.reward
+            for event in given
+            if event.kind == "choice" or (event.kind != "label" and (before or not of_labels))
+        )
     return {cell: (n, totals[cell], weights[cell]) for cell, n in found.items()}
 
 
 @st.composite
 def acts(draw):
     kind = draw(
-        st.sampled_from(["decide", "decide", *["label"] * 3, "thumb", "revoke", "quarantine", "release", "reweight"])
+        st.sampled_from(
+            [
+                "decide",
+                "decide",
+                "label",
+                "label",
+                "label",
+                "thumb",
+                "reward",
+                "choice",
+                "revoke",
+                "quarantine",
+                "release",
+                "reweight",
+            ]
+        )
     )
     return kind, draw(st.integers(0, 9)), draw(st.integers(0, 9)), draw(st.sampled_from(["ann", "bob"]))
 
@@ -89,10 +114,17 @@ def test_a_label_is_one_observation_of_each_option_and_none_once_it_is_revoked(h
         for kind, first, second, author in [("decide", 0, 0, "ann"), ("label", 0, 1, "ann"), *history]:
             if kind == "decide":
                 options = OPTIONS[: 2 + second % 3]
-                made.append((decided(memory, f"d{len(made)}", STATES[first % 2], options, options[first % 2]), options))
-            elif kind in ("label", "thumb"):
+                before = [Step(EARLIER, "ask", 0.0)] if second > 4 else []
+                id_ = decided(memory, f"d{len(made)}", STATES[first % 2], options, options[first % 2], before=before)
+                made.append((id_, options))
+            elif kind in ("label", "thumb", "reward", "choice"):
                 id_, options = made[first % len(made)]
-                value = Label(options[second % len(options)]) if kind == "label" else Thumbs(bool(second % 2))
+                value = {
+                    "label": Label(options[second % len(options)]),
+                    "thumb": Thumbs(bool(second % 2)),
+                    "reward": second / 4 - 1.0,
+                    "choice": Choice(options, second % len(options)),
+                }[kind]
                 given_ids.append(memory.feedback(id_, value, author=author, source=f"desk {author}"))
             elif kind == "revoke":
                 memory.revoke(given_ids[first % len(given_ids)])
@@ -106,11 +138,40 @@ def test_a_label_is_one_observation_of_each_option_and_none_once_it_is_revoked(h
                     memory.release(one.id)
             found, evidence = observed(memory)
             expected = by_definition(memory)
-            assert {cell: (row[0], *row[1::2]) for cell, row in found.items()} == {
+            assert {cell: (row[0], *row[1::2]) for cell, row in found.items() if cell[0] != EARLIER} == {
                 cell: pytest.approx(row) for cell, row in expected.items()
             }
             assert evidence.n_steps == len(memory.steps())
         memory.verify()
+        with Memory.open(":memory:") as fresh:
+            fresh.import_lines(memory.export())
+            assert observed(fresh)[0] == {cell: pytest.approx(row) for cell, row in found.items()}
+
+
+@pytest.mark.parametrize(("rewards", "total"), [([-3.0], -2.0), ([Choice(OPTIONS, 1)], 2 / 3)])
+def test_a_reward_beside_several_labels_counts_once_and_at_once(place, rewards, total):
+    with Memory.open(place, namespace=f"n{uuid.uuid4().hex}") as memory:
+        decided(memory, "d", STATES[0], OPTIONS, "it", before=[Step(EARLIER, "ask", 0.0)])
+        for author, right in (("ann", "it"), ("bob", "sales")):
+            memory.feedback("d", Label(right), author=author)
+        labels_alone = observed(memory)[0]
+        assert labels_alone[STATES[0], "it"] == pytest.approx((2.0, 1.0, 1.0, 2.0))
+        given = [memory.feedback("d", reward) for reward in rewards]
+        assert observed(memory)[0][STATES[0], "it"][1] == pytest.approx(total)
+        with Memory.open(":memory:") as fresh:
+            fresh.import_lines(memory.export())
+            assert observed(fresh)[0] == observed(memory)[0]
+        memory.revoke(given[0])
+        assert observed(memory)[0] == labels_alone
+
+
+def test_a_choice_beside_labels_is_a_comparison_and_no_reward():
+    with Memory.open(":memory:") as memory:
+        decided(memory, "d", STATES[0], OPTIONS, "it")
+        for author in ("ann", "bob"):
+            memory.feedback("d", Label("it"), author=author)
+        memory.feedback("d", Choice(OPTIONS, 1))
+        assert observed(memory, compare_choices=True)[0][STATES[0], "it"] == (2.0, 2.0, 2.0, 2.0)
 
 
 @pytest.mark.parametrize("executed", ["refunds", "it"])

@@ -23,8 +23,7 @@ _MOST_HELD = 1 << 17
 _MOST_OPTIONS = 1 << 14
 
 _ROWS = (
-    "SELECT step.set_id, step.visit, prior_id, step.reward + step.feedback, event.id, event.reward, event.weight, "
-    "action.text FROM step {index} "
+    "SELECT step.set_id, step.visit, prior_id, event.id, event.reward, event.weight, action.text FROM step {index} "
     "JOIN feedback AS event INDEXED BY feedback_by_visit ON event.namespace_id = step.namespace_id "
     "AND event.visit = step.visit "
     "JOIN action ON action.namespace_id = step.namespace_id AND action.id = action_id "
@@ -103,7 +102,6 @@ class _Row(NamedTuple):
     set_id: int
     visit: int
     prior_id: int | None
-    total: float
     event_id: str
     reward: float
     weight: float
@@ -270,10 +268,10 @@ class LabelledDecisionReader:
 
 
 def _decision(options: DecisionOptions, labels: Sequence[_Row], known: Sequence[tuple[_Row, str]]) -> LabelledDecision:
-    """Return a labelled decision.
+    """Return a labelled decision: what its labels tell beside its steps, whatever else these hold.
 
-    The step of the executed option holds the mean of the labels, and what else its reward is of. Each label that names
-    another option has a step of that option, with reward 1.
+    The step of the executed option holds the mean of the labels. Each label that names another option has a step of
+    that option, with reward 1. Other feedback is of the step alone, so only labels change what this returns.
 
     Args:
         options: of the decision.
@@ -281,26 +279,19 @@ def _decision(options: DecisionOptions, labels: Sequence[_Row], known: Sequence[
         known: those whose option is known, each with the option.
     """
     place_of = {key: place for place, key in enumerate(options.keys)}
-    executed, stored = place_of[normalize_action(labels[0].action)], labels[0].total
+    executed = place_of[normalize_action(labels[0].action)]
     names = [place_of[normalize_action(option)] for _, option in known]
     weights = [row.weight for row, _ in known]
     weight = math.fsum(weights)
     if len(labels) == 1 and weight == 1.0:  # the steps hold all
         return LabelledDecision(options, tuple(TakenOption(place, 1) for place in sorted({executed, *names})))
-    besides = stored - math.fsum(row.weight * row.reward for row in labels) / math.fsum(row.weight for row in labels)
+    mean = math.fsum(row.weight * row.reward for row in labels) / math.fsum(row.weight for row in labels)
     taken = []
     for place in sorted({executed, *names}):
-        rewards = [float(name == place) + (besides if place == executed else 0.0) for name in names]
-        n_steps, reward = (1, stored) if place == executed else (names.count(place), 1.0)
-        taken.append(
-            TakenOption(
-                place,
-                n_steps,
-                math.fsum(w * r for w, r in zip(weights, rewards, strict=True)) - n_steps * reward,
-                math.fsum(w * r * r for w, r in zip(weights, rewards, strict=True)) - n_steps * reward**2,
-                math.fsum(rewards) - n_steps * reward,
-            )
-        )
+        n_steps, reward = (1, mean) if place == executed else (names.count(place), 1.0)
+        told = math.fsum(w for w, name in zip(weights, names, strict=True) if name == place)
+        total, squares = told - n_steps * reward, told - n_steps * reward**2
+        taken.append(TakenOption(place, n_steps, total, squares, names.count(place) - n_steps * reward))
     return LabelledDecision(options, tuple(taken), len(known), weight)
 
 

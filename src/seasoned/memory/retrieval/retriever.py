@@ -482,7 +482,7 @@ class Retriever:
     def _labelled_sums(
         self, query: EvidenceQuery, found: _Gathered, task_filter: TaskFilter, now: int, actions: Sequence[str]
     ) -> LabelledSums | None:
-        """Return what labels at the neighbours tell of the options that no step took; None if nothing, or not asked."""
+        """Return what labels at the neighbours tell beside the stored steps; None if nothing, or not asked."""
         if not query.labels:
             return None
         self._labels.catch_up()
