@@ -165,13 +165,15 @@ def test_every_table_is_attacked(site):
 @pytest.mark.parametrize("table", KEYS)
 def test_explain_analyze_counts_no_row_of_another(site, attacker, table):
     for relation in relations(attacker, table):
+        answer = asked(attacker, sql.SQL("SELECT count(*) FROM {}").format(sql.SQL(relation)))
+        n_own = int(found[1]) if (found := re.fullmatch(r"\[\((\d+),\)\]", answer)) else 0  # a scan removes these
         for scan in ("seqscan", "indexscan", "bitmapscan"):
             with attacker.transaction(force_rollback=True):
                 for method in {"seqscan", "indexscan", "indexonlyscan", "bitmapscan"} - {scan}:
                     attacker.execute(f"SET LOCAL enable_{method} = off")
-            where = condition(table, site.values(present=True))
-            assert removed_rows(attacker, relation, where) == 0, (relation, scan)
-            assert removed_rows(attacker, relation, sql.SQL("true")) == 0, (relation, scan)
+                where = condition(table, site.values(present=True))
+                assert removed_rows(attacker, relation, where) <= n_own, (relation, scan)
+                assert removed_rows(attacker, relation, sql.SQL("true")) == 0, (relation, scan)
 
 
 def test_bisection_finds_no_word_and_no_return(site, attacker, report_line):
