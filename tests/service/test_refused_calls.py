@@ -35,6 +35,20 @@ def test_file_that_is_no_call_is_set_aside_once(tmp_path, caplog):
     assert spooled_calls(tmp_path) == (1, 2)
 
 
+def test_oldest_refused_calls_are_removed_above_a_bound(tmp_path, caplog):
+    spool = CallSpool(tmp_path, max_refused_bytes=2500)
+    names = []
+    for _ in range(5):
+        file = spool.write({}, b"x" * 1000)
+        names.append(file.path.name)
+        file.set_aside("no")
+    spool.close()
+    assert sorted(path.name for path in spool.refused.iterdir()) == names[-2:]
+    removed = [record.message for record in caplog.records if "are removed" in record.message]
+    assert len(removed) == 3
+    assert all(message.startswith("1 of the oldest") for message in removed)
+
+
 def test_service_sets_aside_what_it_cannot_restore(tmp_path):
     left_behind(tmp_path / "calls", ({"namespace": "default"}, None), ({"namespace": "another"}, None))
     decisions, gateway = DecisionSettings(upstream="http://127.0.0.1:9"), GatewaySettings(spool=tmp_path / "calls")

@@ -35,6 +35,9 @@ __all__ = ["CallFile", "CallSpool", "SpooledCall", "spooled_calls"]
 MAX_SPOOL_BYTES = 256 * 1024 * 1024
 """Bytes of the files that a process keeps; what is above is recorded, and lost if the process is killed."""
 
+MAX_REFUSED_BYTES = 64 * 1024 * 1024
+"""Bytes of the files that are refused for good, of all processes with one folder; the oldest are removed first."""
+
 _SUFFIX, _PARTIAL, _LOCK, _REFUSED = ".call", ".part", "lock", "refused"
 _log = logging.getLogger("seasoned.service")
 
@@ -100,6 +103,7 @@ class CallFile:
         _log.error(
             "The call %s is refused for good, and is set aside: %s", self._spool.refused / self.path.name, reason
         )
+        self._spool.trim_refused()
 
 
 class CallSpool:
@@ -108,13 +112,16 @@ class CallSpool:
     Args:
         root: a folder for all processes with one memory; made if it is missing, for this user alone.
         max_bytes: of the files at a time; a call above it is not written.
+        max_refused_bytes: of the files that are refused for good; above it the oldest are removed.
 
     Raises:
         ConfigError: nothing can be written there.
     """
 
-    def __init__(self, root: Path, *, max_bytes: int = MAX_SPOOL_BYTES) -> None:
-        self._root, self._max_bytes = root, max_bytes
+    def __init__(
+        self, root: Path, *, max_bytes: int = MAX_SPOOL_BYTES, max_refused_bytes: int = MAX_REFUSED_BYTES
+    ) -> None:
+        self._root, self._max_bytes, self._max_refused_bytes = root, max_bytes, max_refused_bytes
         self._n_bytes, self._counting = 0, threading.Lock()
         self._locks: dict[Path, IO[bytes]] = {}
         self.folder, self.refused = root / uuid.uuid4().hex, root / _REFUSED
@@ -189,6 +196,26 @@ class CallSpool:
         if not has_room:
             self.report(f"they have at most {self._max_bytes} bytes together")
         return has_room
+
+    def trim_refused(self) -> None:
+        """Remove the oldest of the refused files, as far as they are together above the bound."""
+        n_bytes = n_removed = 0
+        try:
+            for path in sorted(self.refused.glob(f"*{_SUFFIX}"), reverse=True):  # a name begins with its time
+                with contextlib.suppress(FileNotFoundError):  # another process removes them too
+                    n_bytes += path.stat().st_size
+                    if n_bytes > self._max_refused_bytes:
+                        path.unlink()
+                        n_removed += 1
+        except OSError as error:
+            _log.error("The oldest refused calls in %s cannot be removed: %s", self.refused, error.strerror)
+        if n_removed:
+            _log.error(
+                "%d of the oldest refused calls in %s are removed: they have at most %d bytes together",
+                n_removed,
+                self.refused,
+                self._max_refused_bytes,
+            )
 
     def read(self) -> Iterator[tuple[SpooledCall, CallFile]]:
         """Yield the calls of processes that have ended, in their order. What is no whole call is set aside."""
