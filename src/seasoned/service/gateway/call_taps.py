@@ -35,6 +35,7 @@ from seasoned.integrations.clients.wrapped_client import WIRE_FORMATS
 from seasoned.memory import Memory
 from seasoned.service.bearer_tokens import Token
 from seasoned.service.decisions.http_messages import REASON, header_text
+from seasoned.service.gateway.buffered_answers import AskModel, BufferedAnswer, decoded_content
 from seasoned.service.gateway.call_spool import CallFile, CallSpool, SpooledCall
 from seasoned.service.gateway.client_ids import ID_HEADERS
 from seasoned.service.gateway.forwarder import GatewayRequest
@@ -42,7 +43,6 @@ from seasoned.service.gateway.gateway_episodes import CallPlace, GatewayEpisodes
 from seasoned.service.gateway.gateway_shares import ModeThreads
 from seasoned.service.gateway.proxy_headers import RawHeaders
 from seasoned.service.gateway.session_paths import PathSession
-from seasoned.service.gateway.whole_answers import AskModel, WholeAnswer, decoded_content
 from seasoned.service.json_documents import parse_call_body
 
 __all__ = [
@@ -177,7 +177,7 @@ class RecordedTap:
 
     # ----------------------------------------------------------------------------------------------- before the answer
 
-    async def request(self, ask: AskModel) -> bytes | WholeAnswer:
+    async def request(self, ask: AskModel) -> bytes | BufferedAnswer:
         """Return the body to send, the client's unless a mode changed it; or the answer that a mode chose."""
         if self._change is None:
             return self._request.body
@@ -209,13 +209,13 @@ class RecordedTap:
     async def _in_thread(self, work: Callable[[], _Answer]) -> _Answer:
         return await self._threads.run(self._memory.namespace, self._mode, work)
 
-    async def _asked(self, changed: ChangedCall, asking: WrappedCall, ask: AskModel) -> bytes | WholeAnswer:
+    async def _asked(self, changed: ChangedCall, asking: WrappedCall, ask: AskModel) -> bytes | BufferedAnswer:
         """Ask the model as a mode wants, and return what comes of it.
 
         After an error, or where memory takes too long, that is an answer to the client's own request, or else the
         request itself.
         """
-        requests, answers, outcome, own = asking.requests(), None, None, list[WholeAnswer]()
+        requests, answers, outcome, own = asking.requests(), None, None, list[BufferedAnswer]()
         try:
             while True:
                 async with asyncio.timeout(self._mode_wait_s):
@@ -225,7 +225,7 @@ class RecordedTap:
                 answers = await ask(bodies)
                 self._n_answers += len(bodies)
                 if bodies[0] == self._request.body:
-                    own = [one for one in answers if isinstance(one, WholeAnswer) and one.is_success]
+                    own = [one for one in answers if isinstance(one, BufferedAnswer) and one.is_success]
         except TimeoutError:
             self._reason = f"memory took more than {1000 * self._mode_wait_s:g} ms"
             if own:
@@ -235,7 +235,7 @@ class RecordedTap:
             _log.error("A mode that asks the model failed", exc_info=error)
             self._reason = "an error in the mode"
             outcome = None
-        if isinstance(outcome, WholeAnswer) and (outcome.is_success or outcome.status_code not in _REFUSED):
+        if isinstance(outcome, BufferedAnswer) and (outcome.is_success or outcome.status_code not in _REFUSED):
             context = asking.context
             if outcome.is_one_of_several:  # the usage of all is in its body
                 context = replace(context, usage=None)

@@ -24,11 +24,11 @@ from seasoned.integrations.clients.wires.wire_format import WireFormat
 from seasoned.service.auth import HOLDER, LONG_ANSWER, TOKEN_HEADER, log
 from seasoned.service.bearer_tokens import ANYONE, Token
 from seasoned.service.gateway.api_paths import api_refusal, is_below, wire_of
+from seasoned.service.gateway.buffered_answers import AskModel, BufferedAnswer, BufferedAnswers
 from seasoned.service.gateway.gateway_shares import CallPlaces
 from seasoned.service.gateway.proxy_headers import RawHeaders, answer_headers, request_headers
 from seasoned.service.gateway.session_paths import SESSION, PathSession, check_segments
 from seasoned.service.gateway.upstream_streams import UpstreamAnswer, UpstreamStreams
-from seasoned.service.gateway.whole_answers import AskModel, WholeAnswer, WholeAnswers
 from seasoned.service.permissions import ForbiddenError, check_scope
 from seasoned.service.responses import error_response, internal_error_response, send_response
 
@@ -67,7 +67,7 @@ class GatewayRequest:
 class CallTap(Protocol):
     """Takes part in one call. None of its methods raises, and none of them is slow."""
 
-    async def request(self, ask: AskModel) -> bytes | WholeAnswer:
+    async def request(self, ask: AskModel) -> bytes | BufferedAnswer:
         """Return the body to send: the client's, unless a mode changed it. Or the answer, if a mode asked for it."""
 
     def after_refusal(self, status: int) -> bytes | None:
@@ -111,7 +111,7 @@ class Forwarder:
         self._name = name.encode()
         self._secured = n_tokens > 0
         self._key = None if key is None else key.encode("latin-1", "replace")
-        self._whole_answers = WholeAnswers()
+        self._buffered_answers = BufferedAnswers()
         self._places = CallPlaces(is_shared=n_tokens > 1)
 
     async def __call__(self, scope: MutableMapping[str, Any], receive: Any, send: Any) -> None:
@@ -166,8 +166,8 @@ class Forwarder:
         if wire is not None:
             session = scope.get(SESSION)
             tap = self._taps.open(GatewayRequest(wire, namespace, session, holder, headers, body))
-            outcome = await tap.request(functools.partial(self._whole_answers.ask, send_body, wire))
-            if isinstance(outcome, WholeAnswer):
+            outcome = await tap.request(functools.partial(self._buffered_answers.ask, send_body, wire))
+            if isinstance(outcome, BufferedAnswer):
                 await self._pass_whole(outcome, tap, send)
                 return
             body = outcome
@@ -202,7 +202,7 @@ class Forwarder:
             return  # and the connection is closed, as it is no whole answer for the client either
         await send({"type": "http.response.body", "body": b"", "more_body": False})
 
-    async def _pass_whole(self, answer: WholeAnswer, tap: CallTap, send: Any) -> None:
+    async def _pass_whole(self, answer: BufferedAnswer, tap: CallTap, send: Any) -> None:
         """Send an answer that has arrived to the client."""
         try:
             tap.begin(answer.status_code, answer.raw_headers)

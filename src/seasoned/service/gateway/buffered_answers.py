@@ -1,4 +1,4 @@
-"""Answers of an upstream server that are read to their end before the client gets one: a mode chooses among several."""
+"""Buffered answers of an upstream server: read to their end before the client gets one, since a mode chooses."""
 
 from __future__ import annotations
 
@@ -16,9 +16,9 @@ from seasoned.integrations.clients.wires.wire_format import WireFormat, as_recor
 from seasoned.service.gateway.proxy_headers import RawHeaders
 from seasoned.service.gateway.upstream_streams import UpstreamAnswer
 
-__all__ = ["AskModel", "WholeAnswer", "WholeAnswers", "decoded_content"]
+__all__ = ["AskModel", "BufferedAnswer", "BufferedAnswers", "decoded_content"]
 
-MAX_WHOLE_BYTES = 16 * 1024 * 1024
+MAX_BUFFERED_BYTES = 16 * 1024 * 1024
 """Bytes of an answer that is held whole; a longer one is none that can be chosen."""
 
 MAX_DECODED_BYTES = 64 * 1024 * 1024
@@ -29,7 +29,7 @@ SendBody: TypeAlias = Callable[[bytes], Awaitable[UpstreamAnswer]]
 """Sends one body of a call, and returns the answer when its head has arrived."""
 
 
-class WholeAnswer:
+class BufferedAnswer:
     """An answer that has arrived: as the upstream server sent it, and as wrapped calls read responses.
 
     Args:
@@ -66,11 +66,11 @@ class WholeAnswer:
         return decoded_content(self.body, self.headers.get("content-encoding", ""))
 
 
-AskModel: TypeAlias = Callable[[Sequence[bytes]], Awaitable[list["WholeAnswer | Exception"]]]
+AskModel: TypeAlias = Callable[[Sequence[bytes]], Awaitable[list["BufferedAnswer | Exception"]]]
 """Sends the bodies of some requests at once, and returns their answers or errors, in their order."""
 
 
-class WholeAnswers:
+class BufferedAnswers:
     """Asks an upstream server for whole answers, several at once.
 
     Equal requests of Chat Completions are one request with `n`, whose prompt is read and paid for once. A server that
@@ -80,7 +80,7 @@ class WholeAnswers:
     def __init__(self) -> None:
         self._without_n: OrderedDict[str, None] = OrderedDict()
 
-    async def ask(self, send: SendBody, wire: WireFormat, bodies: Sequence[bytes]) -> list[WholeAnswer | Exception]:
+    async def ask(self, send: SendBody, wire: WireFormat, bodies: Sequence[bytes]) -> list[BufferedAnswer | Exception]:
         """Return the answers to some requests, or their errors, in their order.
 
         Args:
@@ -99,19 +99,19 @@ class WholeAnswers:
         if len(found) > 1:
             return list(found)
         others = await self._each(send, bodies[len(found) :])
-        if found or any(isinstance(one, WholeAnswer) and one.is_success for one in others):
+        if found or any(isinstance(one, BufferedAnswer) and one.is_success for one in others):
             self._without_n[model] = None
             while len(self._without_n) > _MOST_MODELS:
                 self._without_n.popitem(last=False)
         return [*found, *others]
 
-    async def _each(self, send: SendBody, bodies: Sequence[bytes]) -> list[WholeAnswer | Exception]:
+    async def _each(self, send: SendBody, bodies: Sequence[bytes]) -> list[BufferedAnswer | Exception]:
         async with asyncio.TaskGroup() as tasks:  # if the client goes, all of them end
             asked = [tasks.create_task(_whole(send, body)) for body in bodies]
         return [one.result() for one in asked]
 
 
-async def _whole(send: SendBody, body: bytes) -> WholeAnswer | Exception:
+async def _whole(send: SendBody, body: bytes) -> BufferedAnswer | Exception:
     """Return the whole answer to a request, or the error in its place."""
     try:
         answer = await send(body)
@@ -120,14 +120,14 @@ async def _whole(send: SendBody, body: bytes) -> WholeAnswer | Exception:
             async for part in answer.parts():
                 parts.append(part)
                 n_bytes += len(part)
-                if n_bytes > MAX_WHOLE_BYTES:
-                    rule = f"an answer that is chosen has at most {MAX_WHOLE_BYTES} bytes"
+                if n_bytes > MAX_BUFFERED_BYTES:
+                    rule = f"an answer that is chosen has at most {MAX_BUFFERED_BYTES} bytes"
                     return ModelAnswerError("a longer answer", rule, "Leave this family to another mode.")
         finally:
             answer.close()
     except SeasonedError as error:
         return error
-    return WholeAnswer(answer.status, answer.headers, b"".join(parts))
+    return BufferedAnswer(answer.status, answer.headers, b"".join(parts))
 
 
 def _model(body: bytes) -> str | None:
@@ -139,7 +139,7 @@ def _model(body: bytes) -> str | None:
     return None if parsed.get("n") not in (None, 1) else str(parsed.get("model") or "model")
 
 
-def _single(answer: WholeAnswer) -> list[WholeAnswer]:
+def _single(answer: BufferedAnswer) -> list[BufferedAnswer]:
     """Return the answers of a response to a request with `n`, each as a response of its own.
 
     The client gets each with the usage of all; in what is read for a sum over the answers, only the first has it.
@@ -152,7 +152,7 @@ def _single(answer: WholeAnswer) -> list[WholeAnswer]:
         return []
     headers = [(name, value) for name, value in answer.raw_headers if name not in _OF_CONTENT]
     return [
-        WholeAnswer(
+        BufferedAnswer(
             answer.status_code, headers, body, body if at == 0 else uncounted[at], is_one_of_several=len(bodies) > 1
         )
         for at, body in enumerate(bodies)
