@@ -6,7 +6,7 @@ from typing import get_args
 
 import click
 
-from seasoned.cli.params import encoder_option, example, namespace_option, redact_option
+from seasoned.cli.params import encoder_option, example, holdout_option, namespace_option, redact_option
 from seasoned.decisions.decider import OptionSelection
 from seasoned.states.encoder_names import named_encoder
 from seasoned.states.redactor_identity import named_redactor
@@ -22,12 +22,7 @@ __all__ = ["mcp"]
 @encoder_option("With --create")
 @redact_option
 @click.option("--read-only", is_flag=True, help="Offer only the tools that read: advise, explain and lift.")
-@click.option(
-    "--holdout/--no-holdout",
-    default=True,
-    show_default=True,
-    help="Make a share of the decisions without memory, so that its lift is measured.",
-)
+@holdout_option
 @click.option(
     "--choose",
     type=click.Choice(get_args(OptionSelection)),

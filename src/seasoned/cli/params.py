@@ -17,6 +17,7 @@ __all__ = [
     "encoder_option",
     "env_option",
     "example",
+    "holdout_option",
     "model_option",
     "model_settings",
     "namespace_option",
@@ -35,6 +36,12 @@ def example(*lines: str) -> str:
 
 namespace_option = click.option(
     "--namespace", "-n", metavar="NAME", help="Namespace in the memory; needed if there are several."
+)
+holdout_option = click.option(
+    "--holdout/--no-holdout",
+    default=True,
+    show_default=True,
+    help="Make a share of the decisions without memory, so that its lift is measured.",
 )
 overwrite_option = click.option("--overwrite", is_flag=True, help="Replace the target if it exists.")
 redact_option = click.option(

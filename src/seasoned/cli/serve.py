@@ -13,7 +13,7 @@ from typing import get_args
 import click
 
 from seasoned.cli.format.output import echo_text
-from seasoned.cli.params import encoder_option, example, redact_option
+from seasoned.cli.params import encoder_option, example, holdout_option, redact_option
 from seasoned.decisions.decider import OptionSelection
 from seasoned.errors import ConfigError
 from seasoned.integrations.rewards import load_rules
@@ -78,12 +78,7 @@ _MAX_TOKEN_FILE_BYTES = 1024 * 1024
     metavar="NAME",
     help="Model that answers decision requests in place of an upstream server: local, openai:NAME or uniform.",
 )
-@click.option(
-    "--holdout/--no-holdout",
-    default=True,
-    show_default=True,
-    help="Make a share of the decisions without memory, so that its lift is measured.",
-)
+@holdout_option
 @click.option(
     "--choose",
     type=click.Choice(get_args(OptionSelection)),
