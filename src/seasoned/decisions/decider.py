@@ -22,7 +22,7 @@ from seasoned.policies import FailOpen, Holdout, JitRL, TemperedPrior
 from seasoned.policies.base_policy import ModelAlone
 from seasoned.policies.calibration.tempered_prior import RatedMemory
 from seasoned.policies.holdout import PausableMemory, paused_decision
-from seasoned.protocols import EvidenceSource, Policy
+from seasoned.protocols import Admissible, EvidenceSource, Policy
 from seasoned.protocols.recorded_episode import RecordedEpisode, recording
 from seasoned.types import Decision, Episode, Feedback, Label, Prior, Thumbs
 from seasoned.types.episode_cost import EpisodeCost
@@ -286,6 +286,34 @@ class Decider:
             decision = _greedy(decision, default_action)
         cost = _cost(spent, time.perf_counter() - began, waited_s, decision) if episode.is_compared else None
         return DecidedStep(asked, decision, cost)
+
+    def decide_for(
+        self,
+        unit: str,
+        state: str,
+        candidates: Prior,
+        *,
+        task: str,
+        step: int = 0,
+        seed: int | None = None,
+        admissible: Admissible = None,
+    ) -> Decision:
+        """Return a decision in an episode that the caller records elsewhere, such as a client of the service.
+
+        Nothing is stored but the arm, under the id that the episode will have.
+
+        Args:
+            unit: id of the episode.
+            state, candidates, task, step, seed, admissible: see `seasoned.protocols.Policy`.
+
+        Raises:
+            InputError: a value breaks a rule.
+            StoreError: the memory failed, and the policy is no `FailOpen`.
+        """
+        named = {"unit": unit} if isinstance(self.policy, Holdout) else {}
+        options: dict[str, Any] = {"task": task, "step": step, "seed": seed, "admissible": admissible}
+        decision = self._decision(state, candidates, **options, **named)
+        return _greedy(decision, None) if self.choose == "argmax" else decision
 
     def _decision(self, state: str, candidates: Prior, **options: Any) -> Decision:
         """Return the policy's decision; the model's own while the task is paused."""

@@ -10,7 +10,7 @@ from typing import Any, NoReturn, TypeVar
 from seasoned.actions.json_size import has_more_values
 from seasoned.checks import suggest
 from seasoned.errors import InputError, excerpt
-from seasoned.types import Episode, Step
+from seasoned.types import Episode, ShownBody, Step
 
 __all__ = [
     "check_json_fields",
@@ -19,6 +19,7 @@ __all__ = [
     "episode_to_json",
     "parse_call_body",
     "parse_json_body",
+    "shown_from_json",
 ]
 
 MAX_DEPTH = 32
@@ -29,6 +30,7 @@ MAX_BODY_VALUES = 200_000
 """Values of a body: an episode has at most 10,000 steps of a few values. Parsing 4 MiB of `[],` takes seconds."""
 
 MAX_POSTED_STEPS = 10_000
+MAX_SHOWN_EXAMPLES = 100
 Built = TypeVar("Built")
 
 
@@ -177,6 +179,30 @@ def check_json_array(name: str, value: object, at_most: int) -> Sequence[Any]:
     if len(value) > at_most:
         raise InputError(f"{name}: {len(value)} items", f"at most {at_most} are allowed at once", "Send fewer.")
     return value
+
+
+def shown_from_json(value: Mapping[str, Any]) -> tuple[Mapping[str, Any], dict[int, ShownBody]]:
+    """Return a posted episode without `shown` of its steps, and that by the step: the examples that its prompt showed.
+
+    Raises:
+        InputError: an item is no pair of an episode's id and a step.
+
+    Example:
+        >>> step = {"state": "cart", "action": "pay", "shown": [["e1", 0]]}
+        >>> shown_from_json({"task": "shop", "steps": [step]})[1]
+        {0: ShownBody(examples=(('e1', 0),), mode='prompt', purpose='act')}
+    """
+    steps = check_json_array("steps", value.get("steps", []), MAX_POSTED_STEPS)
+    shown: dict[int, ShownBody] = {}
+    plain = []
+    for number, step in enumerate(steps):
+        if isinstance(step, Mapping) and "shown" in step:
+            listed = check_json_array(f"steps[{number}].shown", step["shown"], MAX_SHOWN_EXAMPLES)
+            if listed:
+                shown[number] = ShownBody.from_record({"examples": listed, "mode": "prompt", "purpose": "act"})
+            step = {name: one for name, one in step.items() if name != "shown"}  # noqa: PLW2901
+        plain.append(step)
+    return {**value, "steps": plain}, shown
 
 
 def episode_from_json(value: Mapping[str, Any]) -> Episode:

@@ -23,6 +23,7 @@ from seasoned.service.json_documents import (
     dataclass_from_json,
     episode_from_json,
     episode_to_json,
+    shown_from_json,
 )
 from seasoned.service.memory_pool import MemoryPool
 from seasoned.service.operations.overview import Overview
@@ -34,11 +35,15 @@ from seasoned.service.schemas import (
     ANSWER_SCHEMA,
     EPISODE_SCHEMA,
     ERROR_DESCRIPTIONS,
+    FEEDBACK_ANSWER,
+    ID_ANSWER,
+    LIFT_ANSWER,
     PROBLEM_SCHEMA,
     QUESTION_SCHEMA,
     SEARCH_SCHEMA,
     feedback_schema,
 )
+from seasoned.types import SHOWN
 
 __all__ = ["ROUTES", "Route", "ServiceRequest", "cursor_text", "limit_of", "place_of", "whole_text"]
 
@@ -75,6 +80,8 @@ class ServiceRequest:
 class Route:
     """An address with its handler, its body's JSON Schema (or a function that returns it) and its query parameters.
 
+    `answer` is the schema of what it returns, if that is documented.
+
     A request needs a token with `scope`; None: with any. An `immediate` handler runs in the event loop, and so does not
     wait for a thread.
     """
@@ -88,6 +95,7 @@ class Route:
     query: tuple[str, ...] = ("namespace",)
     scope: Scope | None = "read"
     immediate: bool = False
+    answer: Mapping[str, Any] | None = None
 
     def openapi(self, *, secured: bool) -> dict[str, Any]:
         """Return the OpenAPI document without the summary: parameters, the body's schema, the token."""
@@ -104,12 +112,17 @@ class Route:
         return document
 
     def responses(self) -> dict[int | str, dict[str, Any]]:
-        """Return the error responses, for OpenAPI."""
+        """Return the documented responses, for OpenAPI."""
         if not self.path.startswith("/v1/"):
             return {}
         statuses = set(ERROR_DESCRIPTIONS) if self.body is not None else set(ERROR_DESCRIPTIONS) - {409, 413, 415}
         content = {"application/json": {"schema": PROBLEM_SCHEMA}}
-        return {status: {"description": ERROR_DESCRIPTIONS[status], "content": content} for status in sorted(statuses)}
+        found: dict[int | str, dict[str, Any]] = {
+            status: {"description": ERROR_DESCRIPTIONS[status], "content": content} for status in sorted(statuses)
+        }
+        if self.answer is not None:
+            found[self.status] = {"description": "Done.", "content": {"application/json": {"schema": self.answer}}}
+        return found
 
 
 def limit_of(request: ServiceRequest, default: int) -> int:
@@ -171,8 +184,19 @@ def stats(request: ServiceRequest) -> Any:
 
 
 def add_episode(request: ServiceRequest) -> Any:
-    """Store an episode."""
-    return {"id": request.memory.add(episode_from_json(request.body))}
+    """Store an episode, with the examples that its prompts showed."""
+    body, shown = shown_from_json(request.body)
+    episode = episode_from_json(body)
+    if not shown:
+        return {"id": request.memory.add(episode)}
+    names = ("id", "model", "policy", "arm", "subject", "awaits_feedback")
+    recorder = request.memory.episode(episode.task, **{name: getattr(episode, name) for name in names})
+    for number, step in enumerate(episode.steps):
+        if number in shown:
+            recorder.note(SHOWN, shown[number].record(), number)
+        recorder.record(step.state, step.action, step.reward, prior=step.prior, propensity=step.propensity)
+    recorder.ending, recorder.final_state = episode.ending, episode.final_state
+    return {"id": recorder.commit()}
 
 
 def get_episode(request: ServiceRequest) -> Any:
@@ -318,10 +342,13 @@ ROUTES = (
         EPISODE_SCHEMA,
         201,
         scope="write",
+        answer=ID_ANSWER,
     ),
     Route("GET", "/v1/episodes/{id:path}", get_episode, "An episode, as it was posted."),
     Route("POST", "/v1/search", search, "Stored steps at states like this one.", SEARCH_SCHEMA),
-    Route("GET", "/v1/lift", lift, "Whether memory helps, by family.", query=("namespace", "family")),
+    Route(
+        "GET", "/v1/lift", lift, "Whether memory helps, by family.", query=("namespace", "family"), answer=LIFT_ANSWER
+    ),
     Route(
         "POST",
         "/v1/feedback",
@@ -330,6 +357,7 @@ ROUTES = (
         feedback_schema,
         201,
         scope="feedback",
+        answer=FEEDBACK_ANSWER,
     ),
     Route(
         "GET",

@@ -10,7 +10,10 @@ __all__ = [
     "ANSWER_SCHEMA",
     "EPISODE_SCHEMA",
     "ERROR_DESCRIPTIONS",
+    "FEEDBACK_ANSWER",
     "FEEDBACK_TARGET",
+    "ID_ANSWER",
+    "LIFT_ANSWER",
     "METRIC_FIELDS",
     "OUTCOME_FIELDS",
     "PROBLEM_SCHEMA",
@@ -18,6 +21,7 @@ __all__ = [
     "SCORE_FIELDS",
     "SEARCH_SCHEMA",
     "feedback_schema",
+    "object_schema",
 ]
 
 _TEXT: dict[str, Any] = {"type": "string", "minLength": 1}
@@ -25,23 +29,30 @@ _NUMBER: dict[str, Any] = {"type": "number"}
 _INDEX: dict[str, Any] = {"type": "integer", "minimum": 0}
 
 
-def _object(required: list[str], **properties: dict[str, Any]) -> dict[str, Any]:
+def object_schema(required: list[str], **properties: dict[str, Any]) -> dict[str, Any]:
+    """Return the schema of an object that has no other fields than these."""
     return {"type": "object", "additionalProperties": False, "required": required, "properties": properties}
 
 
-EPISODE_SCHEMA = _object(
+EPISODE_SCHEMA = object_schema(
     ["task", "steps"],
     id={**_TEXT, "description": "Yours; posting the same again is a no-op, other content under it is a 409."},
     task=_TEXT,
     steps={
         "type": "array",
-        "items": _object(
+        "items": object_schema(
             ["state", "action"],
             state=_TEXT,
             action=_TEXT,
             reward={**_NUMBER, "default": 0},
             prior={"type": "object", "additionalProperties": {"type": "number", "maximum": 0}},
             propensity={"type": "number", "exclusiveMinimum": 0, "maximum": 1},
+            shown={
+                "type": "array",
+                "items": {"type": "array", "items": {}, "minItems": 2, "maxItems": 2},
+                "description": "Pairs of an episode's id and a step: examples that its prompt showed. Their effect is "
+                "learned from its outcome.",
+            },
         ),
     },
     final_state=_TEXT,
@@ -56,7 +67,7 @@ EPISODE_SCHEMA = _object(
     },
 )
 
-SEARCH_SCHEMA = _object(
+SEARCH_SCHEMA = object_schema(
     ["state"],
     state=_TEXT,
     k={"type": "integer", "minimum": 1, "maximum": 1000, "default": 10},
@@ -117,7 +128,7 @@ def feedback_schema() -> dict[str, Any]:
             detail = f"{kind}: {schema['description']}" if "description" in schema else kind
             known["description"] = "; ".join(filter(None, (known["description"], detail)))
     shared = {"value": {"description": f"score: a number; {METRIC_FIELDS['value']['description']}"}}
-    return _object(
+    return object_schema(
         [],
         **{
             **properties,
@@ -131,7 +142,7 @@ def feedback_schema() -> dict[str, Any]:
     )
 
 
-QUESTION_SCHEMA = _object(
+QUESTION_SCHEMA = object_schema(
     ["candidates"],
     id={**_TEXT, "description": "Yours. Default: made of the content, so that the same question is asked once."},
     task={**_TEXT, "description": "With episode_id, it is that of the episode."},
@@ -140,7 +151,7 @@ QUESTION_SCHEMA = _object(
         "type": "array",
         "minItems": 2,
         "maxItems": 9,
-        "items": _object(
+        "items": object_schema(
             ["text"],
             text=_TEXT,
             logprob={"type": "number", "maximum": 0, "description": "Of the model, in nats; for all, or for none."},
@@ -153,7 +164,7 @@ QUESTION_SCHEMA = _object(
     subject={**_TEXT, "description": "The person concerned: erased with this person."},
 )
 
-ANSWER_SCHEMA = _object(
+ANSWER_SCHEMA = object_schema(
     ["kind"],
     kind={"enum": ["choice", "edit", "own_answer"]},
     author={**_TEXT, "description": "Needed with a token that has no author."},
@@ -163,7 +174,52 @@ ANSWER_SCHEMA = _object(
     comment=_TEXT,
 )
 
-PROBLEM_SCHEMA = _object(
+ID_ANSWER = object_schema(["id"], id=_TEXT)
+
+FEEDBACK_ANSWER: dict[str, Any] = {
+    "type": "object",
+    "description": "Its `id`; TensorZero's form and scores of other systems: `feedback_id`; a revocation: `revoked`.",
+    "properties": {"id": _TEXT, "episode_id": {"type": ["string", "null"]}, "feedback_id": _TEXT, "revoked": _TEXT},
+}
+
+_NUMBER_OR_NULL: dict[str, Any] = {"type": ["number", "null"]}
+_LIFT_ARM = object_schema(
+    ["n_assigned", "n_rated", "n_aborted", "mean"],
+    n_assigned=_INDEX,
+    n_rated=_INDEX,
+    n_aborted=_INDEX,
+    mean=_NUMBER_OR_NULL,
+)
+LIFT_ANSWER = object_schema(
+    ["as_of", "families"],
+    as_of={**_NUMBER, "description": "Seconds since 1970."},
+    families={
+        "type": "array",
+        "items": {
+            "type": "object",
+            "required": ["family", "mean", "low", "high", "level", "state", "treated", "control"],
+            "properties": {
+                "family": _TEXT,
+                "epoch": _TEXT,
+                "mean": {**_NUMBER_OR_NULL, "description": "With memory less without; null before a rating."},
+                "low": _NUMBER,
+                "high": _NUMBER,
+                "level": _NUMBER,
+                "state": {"enum": ["learning", "proven", "harmful", "unclear"]},
+                "e_value": _NUMBER,
+                "is_off": {"type": "boolean"},
+                "control_share": _NUMBER,
+                "n_treated": _INDEX,
+                "n_control": _INDEX,
+                "treated": _LIFT_ARM,
+                "control": _LIFT_ARM,
+                "warnings": {"type": "array", "items": {"type": "string"}},
+            },
+        },
+    },
+)
+
+PROBLEM_SCHEMA = object_schema(
     ["error", "seen", "rule", "next"],
     error={"type": "string", "description": "The kind: one of the reference of errors, or HTTP's own."},
     seen={"type": "string", "description": "The value that was seen."},

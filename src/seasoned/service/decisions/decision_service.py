@@ -381,7 +381,7 @@ class DecisionService:
 
         def decide() -> Callable[[], Decision]:
             """Return what records the decision, unless this took too long: that is quick, and needs no store."""
-            asked, decider = named_options(request, question, memory.redacted), self._decider(memory)
+            asked, decider = named_options(request, question, memory.redacted), self.decider(memory)
             prior = Prior(logprobs, "decisions", model, bounded)
             id_ = episode_id(outcome.inference_id, memory.redacted(question.key) if outcome.several else None)
             person = subject if isinstance(subject, str) and subject.strip() else None
@@ -427,7 +427,8 @@ class DecisionService:
                 self._queues[memory.namespace] = DecisionQueue(most_wait_s=share_s, most_turn_s=share_s)
             return self._queues[memory.namespace]
 
-    def _decider(self, memory: Memory) -> Decider:
+    def decider(self, memory: Memory) -> Decider:
+        """Return what decides on a memory and records its decisions: one object for all requests."""
         with self._lock:
             if memory.namespace not in self._deciders:
                 policy: Policy = JitRL(_WithoutNeighbors(memory))
@@ -472,7 +473,7 @@ class DecisionService:
     def warm_up(self, memory: Memory) -> None:
         """Load what the first decision on a memory would wait for."""
         if self._upstream is not None or self._priors is not None:
-            policy = self._decider(memory).policy
+            policy = self.decider(memory).policy
             if isinstance(policy, Holdout):
                 memory.lift()
                 policy = policy.policy
