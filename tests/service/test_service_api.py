@@ -235,6 +235,8 @@ def test_openapi_document_is_complete_and_loads_no_external_files(client):
         "/v1/advice",
         "/v1/examples",
         "/v1/decide",
+        "/v1/recall",
+        "/v1/transcripts",
         "/v1/feedback",
         "/v1/feedback/{id}",
         "/v1/questions",

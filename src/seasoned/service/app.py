@@ -29,6 +29,7 @@ from seasoned.service.json_documents import parse_json_body
 from seasoned.service.memory_pool import MemoryPool
 from seasoned.service.operations.operation_routes import OPERATION_ROUTES
 from seasoned.service.permissions import ForbiddenError, check_scope
+from seasoned.service.recall.conversation_routes import conversation_routes
 from seasoned.service.recall.recall_routes import recall_routes
 from seasoned.service.responses import JsonResponse, encode_answer, error_response, internal_error_response
 from seasoned.service.routes import ROUTES, Route, ServiceRequest
@@ -195,7 +196,7 @@ def make_app(
     if proxy is not None:
         proxy.add_to(app)
     ends = end_route(None if proxy is None else proxy.end_calls)
-    for route in (ends, *ROUTES, *recall_routes(service.decider), *OPERATION_ROUTES):
+    for route in (ends, *ROUTES, *recall_routes(service.decider), *conversation_routes(settings), *OPERATION_ROUTES):
         app.add_api_route(
             route.path,
             _endpoint(fastapi, route, pool, large_bodies, timeout_s, max_answer_bytes, scores),

@@ -10,15 +10,20 @@ from typing import Any, NoReturn, TypeVar
 from seasoned.actions.json_size import has_more_values
 from seasoned.checks import suggest
 from seasoned.errors import InputError, excerpt
-from seasoned.types import Episode, ShownBody, Step
+from seasoned.memory import Memory
+from seasoned.types import SHOWN, Episode, ShownBody, Step
 
 __all__ = [
+    "MAX_POSTED_STEPS",
+    "add_with_shown",
+    "check_json_array",
     "check_json_fields",
     "dataclass_from_json",
     "episode_from_json",
     "episode_to_json",
     "parse_call_body",
     "parse_json_body",
+    "shown_body",
     "shown_from_json",
 ]
 
@@ -181,6 +186,37 @@ def check_json_array(name: str, value: object, at_most: int) -> Sequence[Any]:
     return value
 
 
+def shown_body(name: str, listed: object) -> ShownBody | None:
+    """Return the examples that a prompt showed, of their JSON; None if there are none.
+
+    Raises:
+        InputError: an item is no pair of an episode's id and a step.
+    """
+    if not listed:
+        return None
+    pairs = check_json_array(name, listed, MAX_SHOWN_EXAMPLES)
+    return ShownBody.from_record({"examples": pairs, "mode": "prompt", "purpose": "act"})
+
+
+def add_with_shown(
+    memory: Memory,
+    episode: Episode,
+    shown: Mapping[int, ShownBody],
+    *,
+    arm: str | None = None,
+    awaits_feedback: bool | None = None,
+) -> str:
+    """Store an episode with the examples that its prompts showed, by step, in one transaction; return its id."""
+    fields = {name: getattr(episode, name) for name in ("id", "model", "policy", "subject")}
+    recorder = memory.episode(episode.task, **fields, arm=arm, awaits_feedback=awaits_feedback)
+    for number, step in enumerate(episode.steps):
+        if number in shown:
+            recorder.note(SHOWN, shown[number].record(), number)
+        recorder.record(step.state, step.action, step.reward, prior=step.prior, propensity=step.propensity)
+    recorder.ending, recorder.final_state = episode.ending, episode.final_state
+    return recorder.commit()
+
+
 def shown_from_json(value: Mapping[str, Any]) -> tuple[Mapping[str, Any], dict[int, ShownBody]]:
     """Return a posted episode without `shown` of its steps, and that by the step: the examples that its prompt showed.
 
@@ -197,9 +233,9 @@ def shown_from_json(value: Mapping[str, Any]) -> tuple[Mapping[str, Any], dict[i
     plain = []
     for number, step in enumerate(steps):
         if isinstance(step, Mapping) and "shown" in step:
-            listed = check_json_array(f"steps[{number}].shown", step["shown"], MAX_SHOWN_EXAMPLES)
-            if listed:
-                shown[number] = ShownBody.from_record({"examples": listed, "mode": "prompt", "purpose": "act"})
+            body = shown_body(f"steps[{number}].shown", step["shown"])
+            if body is not None:
+                shown[number] = body
             step = {name: one for name, one in step.items() if name != "shown"}  # noqa: PLW2901
         plain.append(step)
     return {**value, "steps": plain}, shown

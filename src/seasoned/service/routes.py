@@ -18,6 +18,7 @@ from seasoned.service.bearer_tokens import SCOPES, Scope, Token
 from seasoned.service.decisions.outcome_feedback import add_any_feedback, revoke_any_feedback
 from seasoned.service.feedback_json import record_to_json
 from seasoned.service.json_documents import (
+    add_with_shown,
     check_json_array,
     check_json_fields,
     dataclass_from_json,
@@ -43,7 +44,6 @@ from seasoned.service.schemas import (
     SEARCH_SCHEMA,
     feedback_schema,
 )
-from seasoned.types import SHOWN
 
 __all__ = ["ROUTES", "Route", "ServiceRequest", "cursor_text", "limit_of", "place_of", "whole_text"]
 
@@ -189,14 +189,8 @@ def add_episode(request: ServiceRequest) -> Any:
     episode = episode_from_json(body)
     if not shown:
         return {"id": request.memory.add(episode)}
-    names = ("id", "model", "policy", "arm", "subject", "awaits_feedback")
-    recorder = request.memory.episode(episode.task, **{name: getattr(episode, name) for name in names})
-    for number, step in enumerate(episode.steps):
-        if number in shown:
-            recorder.note(SHOWN, shown[number].record(), number)
-        recorder.record(step.state, step.action, step.reward, prior=step.prior, propensity=step.propensity)
-    recorder.ending, recorder.final_state = episode.ending, episode.final_state
-    return {"id": recorder.commit()}
+    rule: dict[str, Any] = {"arm": episode.arm, "awaits_feedback": episode.awaits_feedback}
+    return {"id": add_with_shown(request.memory, episode, shown, **rule)}
 
 
 def get_episode(request: ServiceRequest) -> Any:

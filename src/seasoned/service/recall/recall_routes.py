@@ -38,7 +38,7 @@ from seasoned.service.recall.recall_schemas import (
 from seasoned.service.routes import Route, ServiceRequest
 from seasoned.types import Decision, Prior
 
-__all__ = ["recall_routes"]
+__all__ = ["PartOfMemory", "recall_routes"]
 
 _MAX_SEED = 2**63 - 1
 _STORED_ONLY = ("question", "instructions", "subject", "id")
@@ -46,8 +46,12 @@ _EPISODE_ONLY = ("step", "admissible")
 _Part = TypeVar("_Part")
 
 
-class _PartOfMemory:
-    """One object for each memory, made at the first request."""
+class PartOfMemory:
+    """One object for each memory, made at its first request.
+
+    Args:
+        make: returns the object of a memory.
+    """
 
     def __init__(self, make: Callable[[Memory], Any]) -> None:
         self._make = make
@@ -55,6 +59,7 @@ class _PartOfMemory:
         self._lock = threading.Lock()
 
     def __call__(self, memory: Memory) -> Any:
+        """Return the object of a memory."""
         with self._lock:
             if memory.namespace not in self._made:
                 self._made[memory.namespace] = self._make(memory)
@@ -67,7 +72,7 @@ def recall_routes(decider: Callable[[Memory], Decider]) -> tuple[Route, ...]:
     Args:
         decider: returns what decides on a memory, and records the decisions.
     """
-    advisor, examples = _PartOfMemory(Advisor), _PartOfMemory(Examples)
+    advisor, examples = PartOfMemory(Advisor), PartOfMemory(Examples)
 
     def advise(request: ServiceRequest) -> Any:
         return _advice(advisor(request.memory), request.body)

@@ -17,6 +17,10 @@ __all__ = [
     "MAX_BUDGET_TOKENS",
     "MAX_LISTED_OPTIONS",
     "MAX_STEP",
+    "RECALL_ANSWER",
+    "RECALL_SCHEMA",
+    "TRANSCRIPT_ANSWER",
+    "TRANSCRIPT_SCHEMA",
 ]
 
 MAX_LISTED_OPTIONS = 1000
@@ -146,3 +150,42 @@ DECISION_ANSWER: Mapping[str, Any] = _answer(
     policy=_STRING,
     prior={**_NUMBERS, "description": "Logprobs of the model's own options, for the step that is posted."},
 )
+
+_MESSAGES: Schema = {
+    "type": "array",
+    "items": {"type": "object"},
+    "minItems": 1,
+    "description": "As of Chat Completions. Blocks of memory in their texts are left out.",
+}
+_PLACES: Schema = {"type": "array", "items": {"type": "array", "items": {}, "minItems": 2, "maxItems": 2}}
+RECALL_SCHEMA: Mapping[str, Any] = object_schema(
+    ["messages"],
+    messages=_MESSAGES,
+    mode={"enum": ["examples", "advise"], "default": "examples"},
+    tools={**_TEXTS, "minItems": 0, "description": "Names of the tools that the model may call."},
+    task={**_TEXT, "description": "The family. Default: `conversations`; what the first user said is the goal."},
+    model={**_TEXT, "description": "Its name: the lift compares episodes of one model."},
+    episode_id={**_TEXT, "description": "Of the conversation: a share of the episodes gets no block, for the lift."},
+)
+RECALL_ANSWER: Mapping[str, Any] = _answer(
+    text={**_STRING, "description": "Examples or advice; empty if there is none."},
+    block={**_STRING, "description": "The text between two lines that mark it as memory's."},
+    shown={**_PLACES, "description": "For the assistant's message in the transcript."},
+    mode={"enum": ["memory", "base", "holdout"]},
+    arm={"enum": ["treated", "control", None]},
+    reason=_STRING,
+)
+TRANSCRIPT_SCHEMA: Mapping[str, Any] = object_schema(
+    ["messages"],
+    messages={**_MESSAGES, "description": "Each turn of the assistant is a step; `shown` in it is that of its prompt."},
+    id={**_TEXT, "description": "Yours; posting the same again is a no-op."},
+    task={**_TEXT, "description": "Default: what the first user said."},
+    reward={**_NUMBER, "description": "Of the last step."},
+    ending={"enum": ["terminated", "truncated", "aborted"], "default": "terminated"},
+    model=_TEXT,
+    policy=_TEXT,
+    arm=_TEXT,
+    subject=_TEXT,
+    awaits_feedback={"type": ["boolean", "null"]},
+)
+TRANSCRIPT_ANSWER: Mapping[str, Any] = _answer(id=_STRING, steps=_COUNT)
