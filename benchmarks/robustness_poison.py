@@ -41,14 +41,16 @@ def pages(n: int, unit: float = 1.0, offset: float = 0.0, visits: int = 5, task:
 
 
 def outlier(preset: str, quick: bool) -> Measures:
-    """One absurd reward at an unrelated state: how far another decision moves."""
+    """Absurd rewards at an unrelated state: how far another decision, of no task, moves."""
     found = {}
     for n in (2, 50, 500):
         steps = pages(n)
         before = decided(preset, steps, "t0", EVEN).probs["good"]
-        for reward in (1e3, -1e3, 1e6, 1e100):
-            after = decided(preset, [*steps, ("poison", "elsewhere", "junk", reward)], "t0", EVEN).probs["good"]
-            found[f"|move| of P(good), {2 * n} pairs, one reward of {reward:g}"] = abs(after - before)
+        for n_absurd, reward in ((1, 1e3), (1, -1e3), (1, 1e6), (1, 1e100), (2, 1e3), (5, -1e6), (20, 1e3)):
+            absurd = [("poison", "elsewhere", "junk", reward)] * n_absurd
+            after = decided(preset, [*steps, *absurd], "t0", EVEN).probs["good"]
+            times = "one reward" if n_absurd == 1 else f"{n_absurd} rewards"
+            found[f"|move| of P(good), {2 * n} pairs, {times} of {reward:g}"] = abs(after - before)
     return found
 
 

@@ -11,7 +11,7 @@ import pytest
 from hypothesis import example, given
 from hypothesis import strategies as st
 
-from seasoned.core import mean_interval, robust_spread, t_quantile
+from seasoned.core import mean_interval, robust_moments, robust_spread, t_quantile
 from seasoned.core.statistics import difference_interval, holm, permutation_p_value
 from seasoned.errors import InputError
 
@@ -370,3 +370,34 @@ def test_bad_input_is_refused(call):
     with pytest.raises(InputError) as caught:
         call()
     assert caught.value.seen and caught.value.rule and caught.value.next_step
+
+
+# ------------------------------------------------------------------------------- The unit of recent returns
+
+
+@given(
+    n_bulk=st.integers(20, 200),
+    share=st.floats(0.2, 0.8),
+    n_absurd=st.integers(1, 20),
+    sizes=st.lists(st.floats(1e3, 1e100), min_size=1, max_size=3),
+    sign=st.sampled_from([-1.0, 1.0]),
+)
+def test_absurd_values_at_one_end_up_to_a_tenth_leave_the_unit_of_the_others(n_bulk, share, n_absurd, sizes, sign):
+    bulk = [float(i < share * n_bulk) for i in range(n_bulk)]
+    absurd = [sign * sizes[i % len(sizes)] for i in range(min(n_absurd, (n_bulk + 1) // 10))]
+    _, alone = robust_moments(bulk)
+    mean, unit = robust_moments([*bulk, *absurd])
+    assert -2.0 <= mean <= 2.0
+    assert alone / 2 <= unit <= 20.0 * alone
+
+
+@given(n=st.integers(20, 256), n_rare=st.integers(1, 12), size=st.floats(1e-3, 1e6))
+def test_successes_that_are_rare_among_equal_values_set_the_unit(n, n_rare, size):
+    values = [0.0] * n + [size] * n_rare
+    assert robust_moments(values)[1] >= size * math.sqrt(n_rare / len(values)) / 3
+
+
+@given(st.lists(st.floats(-100, 100), max_size=60), st.integers(-30, 30))
+def test_unit_of_returns_is_in_the_unit_of_the_rewards(values, power):
+    mean, unit = robust_moments(values)
+    assert robust_moments([2.0**power * value for value in values]) == (2.0**power * mean, 2.0**power * unit)

@@ -54,6 +54,14 @@ def test_task_of_350_points_silences_no_task_of_one(n_levels):
     assert decided([*pages(5), *levels], "page0", EVEN, task="small").probs["good"] > 0.95
 
 
+@pytest.mark.parametrize("task", [None, "a task of one step"])
+@pytest.mark.parametrize("n_absurd", [2, 10])
+@pytest.mark.parametrize("reward", [1e3, -1e6])
+def test_a_few_absurd_rewards_silence_no_decision_without_a_task_of_its_own(reward, n_absurd, task):
+    absurd = [("t", f"elsewhere{i}", "leave", reward) for i in range(n_absurd)]
+    assert decided([*pages(20), *absurd], "page0", EVEN, task=task).probs["good"] > 0.95
+
+
 def test_one_absurd_loss_among_many_steps_flips_nothing():
     decision = decided([*steps_at(), ("t", "page", "pay", -1000.0)], "page", LIKELY)
     assert decision.probs["pay"] > 0.8

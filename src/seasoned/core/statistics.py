@@ -37,6 +37,7 @@ _CHUNK = 2_000_000
 _TIE = 1e-12
 _SUM_ROUNDING = 1e-9
 _ENOUGH_OF_TASK = 16
+_ABSURD = 30.0  # times the deviation of the bulk; beta times advantages of a 30th of a unit are a nat and a half
 
 
 @dataclass(frozen=True, slots=True)
@@ -198,9 +199,12 @@ def robust_spread(values: npt.ArrayLike, counts: npt.ArrayLike) -> float:
 def robust_moments(values: npt.ArrayLike) -> tuple[float, float]:
     """Return the mean and the standard deviation of values clipped at both ends, in their unit.
 
-    The lowest and the highest 1 %, but at least one value at each end, count as the next one. If all others are equal
-    but for rounding, to v, the mean is v, and the deviation is `|v|`, or that of all values if v is 0; it is 0 if all
-    values are equal, or there are none.
+    The lowest and the highest 1 %, but at least one value at each end, count as the next one. More count so where a few
+    absurd values would set the unit of all others: as many as leave any deviation at all, at most 10 % at each end, if
+    the deviation is then less than a 30th. Successes that are rare among equal values are no such case.
+
+    If all clipped values are equal but for rounding, to v, the mean is v, and the deviation is `|v|`, or that of all
+    values if v is 0; it is 0 if all values are equal, or there are none.
 
     Args:
         values: shape (n,).
@@ -208,13 +212,17 @@ def robust_moments(values: npt.ArrayLike) -> tuple[float, float]:
     Example:
         >>> robust_moments([0.0, 1.0, 0.0, 1.0, 1e6])
         (0.6, 0.48989794855663565)
+        >>> robust_moments([0.0, 1.0] * 50 + [1e6] * 5)[1] < 0.5
+        True
     """
     x = np.sort(as_floats("values", values))
     if not len(x):
         return 0.0, 0.0
-    cut = max(1, len(x) // 100)
-    clipped = np.clip(x, x[cut], x[-1 - cut]) if len(x) > 2 * cut else x
+    clipped = _clipped(x, max(1, len(x) // 100))
     if not _equal(clipped):
+        bulk = _clipped(x, _most_clipped(x))
+        if float(clipped.std()) > _ABSURD * float(bulk.std()):
+            clipped = bulk
         return float(clipped.mean()), float(clipped.std())
     middle = float(x[len(x) // 2])
     return middle, 0.0 if _equal(x) else abs(middle) or float(x.std())
@@ -237,6 +245,20 @@ def recent_moments(latest: Sequence[tuple[str, float]], task: str | None) -> tup
     of_task = [return_ for of, return_ in latest if of == task]
     returns = of_task if len(of_task) >= _ENOUGH_OF_TASK else [return_ for _, return_ in latest]
     return *robust_moments(returns), len(returns)
+
+
+def _clipped(ascending: Floats, n: int) -> Floats:
+    """Return the values with the n lowest and the n highest of them as the next one; themselves if too few are left."""
+    return np.clip(ascending, ascending[n], ascending[-1 - n]) if len(ascending) > 2 * n else ascending
+
+
+def _most_clipped(ascending: Floats) -> int:
+    """Return the largest n, at most a tenth of the values, with which the clipped values are not all equal."""
+    low, high = 0, len(ascending) // 10
+    while low < high:  # more clipped values are never less equal
+        middle = (low + high + 1) // 2
+        low, high = (low, middle - 1) if _equal(_clipped(ascending, middle)) else (middle, high)
+    return low
 
 
 def _equal(ascending: Floats) -> bool:
