@@ -9,6 +9,7 @@ import signal
 import socket
 import subprocess
 import sys
+import threading
 import urllib.error
 import urllib.request
 
@@ -18,7 +19,8 @@ from click.testing import CliRunner
 from seasoned import Episode, Memory, Step
 from seasoned.cli.main import cli
 from seasoned.errors import ConfigError
-from seasoned.service.server import listen
+from seasoned.service import make_app
+from seasoned.service.server import listen, serve
 from seasoned.states import ALL_MASKS, TokenEncoder
 
 pytest.importorskip("uvicorn", reason="needs the extra serve")
@@ -177,3 +179,34 @@ def test_server_stops_on_a_signal_and_keeps_the_stored_episodes(path, token_file
     with Memory.open(path, namespace="shop", create=False) as memory:
         assert [one.author for one in memory.feedback_records()] == ["ann"]
         memory.verify()
+
+
+def test_server_stops_when_its_lifeline_ends(path):
+    mine, its = os.pipe()
+    listening = listen("127.0.0.1", 0, secured=False)
+    is_ready, interval_s = threading.Event(), sys.getswitchinterval()
+    how = {"ready": is_ready.set, "lifeline": mine}
+    server = threading.Thread(target=serve, args=(make_app(path), listening), kwargs=how, daemon=True)
+    server.start()
+    assert is_ready.wait(20)
+    os.write(its, b"what is written is ignored")
+    server.join(0.05)
+    assert server.is_alive()
+    os.close(its)
+    server.join(20)
+    os.close(mine)
+    sys.setswitchinterval(interval_s)
+    assert not server.is_alive()
+
+
+@pytest.mark.slow
+def test_service_stops_at_the_end_of_standard_input(path):
+    command = [sys.executable, "-m", "seasoned", "serve", str(path), "--port", "0", "--stop-with-stdin"]
+    streams = dict.fromkeys(("stdin", "stdout", "stderr"), subprocess.PIPE)
+    with subprocess.Popen(command, **streams) as server:
+        url = server.stdout.readline().split()[0].decode()
+        with urllib.request.urlopen(f"{url}healthz", timeout=20) as answer:
+            assert json.load(answer) == {"status": "ok"}
+        server.stdin.close()
+        assert server.wait(20) == 0
+        assert b"stopped" in server.stderr.read()

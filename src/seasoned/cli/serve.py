@@ -28,6 +28,7 @@ from seasoned.states.redactor_identity import named_redactor
 
 __all__ = ["serve"]
 
+_STDIN = 0
 _MAX_TOKEN_FILE_BYTES = 1024 * 1024
 
 
@@ -130,6 +131,11 @@ _MAX_TOKEN_FILE_BYTES = 1024 * 1024
     help="Rules in a TOML file, or `default`, that reward what tool results show, and read scores of other systems.",
 )
 @click.option("--quiet", is_flag=True, help="Do not log each request.")
+@click.option(
+    "--stop-with-stdin",
+    is_flag=True,
+    help="Stop at the end of standard input, so with the program that started the service.",
+)
 def serve(
     path: str,
     namespace: tuple[str, ...],
@@ -153,6 +159,7 @@ def serve(
     spool: Path | None,
     rewards: str | None,
     quiet: bool,
+    stop_with_stdin: bool,
 ) -> None:
     """Serve a memory over HTTP, with a page for people.
 
@@ -218,7 +225,8 @@ def serve(
         by = "the upstream server" if model is None else f"the model {model}"
         held = "; some are made without memory, to measure its lift" if holdout and not read_only else ""
         lines.append(f"{url}v1/systemone  decisions by {by}, also at /v1/decisions{held}")
-    answer_requests(app, listening, ready=lambda: echo_text("\n".join(lines)))
+    lifeline = _STDIN if stop_with_stdin else None
+    answer_requests(app, listening, ready=lambda: echo_text("\n".join(lines)), lifeline=lifeline)
     click.echo("stopped", err=True)
 
 

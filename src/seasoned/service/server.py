@@ -4,8 +4,10 @@ from __future__ import annotations
 
 import contextlib
 import ipaddress
+import os
 import socket
 import sys
+import threading
 from collections.abc import Callable
 from typing import Any
 
@@ -101,18 +103,32 @@ def make_server(app: Any, *, limits: ConnectionLimits | None = None, ready: Call
     return Server(config)
 
 
-def serve(app: Any, listening: socket.socket, *, ready: Callable[[], None] = lambda: None) -> None:
+def serve(
+    app: Any, listening: socket.socket, *, ready: Callable[[], None] = lambda: None, lifeline: int | None = None
+) -> None:
     """Serve requests until a signal to stop; running requests get 10 s to finish.
 
     Args:
         app: from `make_app`.
         listening: the socket from `listen`; closed at the end.
         ready: called once, when the server accepts requests.
+        lifeline: descriptor of a pipe whose end stops the server too. The system closes it when the program at its
+            other end is gone, however that ended.
 
     Raises:
         MissingExtraError: Uvicorn is not installed.
     """
     server = make_server(app, ready=ready)
+    if lifeline is not None:
+        threading.Thread(target=_stop_after, args=(lifeline, server), name="seasoned-lifeline", daemon=True).start()
     sys.setswitchinterval(_SWITCH_INTERVAL_S)
     with contextlib.closing(listening), contextlib.suppress(KeyboardInterrupt):  # Uvicorn raises the signal again
         server.run(sockets=[listening])
+
+
+def _stop_after(lifeline: int, server: Any) -> None:
+    """Stop a server when a pipe has ended; what is written into it is ignored."""
+    with contextlib.suppress(OSError):  # it is closed here already
+        while os.read(lifeline, 4096):  # not sys.stdin, whose lock a thread that waits would hold at the end
+            pass
+    server.should_exit = True
