@@ -186,6 +186,12 @@ def test_lists_that_are_not_read_change_no_result(kernel, few_postings, memory, 
     assert np.array_equal(filled.rarity.similarities([filled.index], found), afresh)
 
 
+@pytest.mark.parametrize("kernel", KERNEL_NAMES)
+def test_room_is_made_for_stored_sets_alone(kernel):
+    filled = Filled([named([1, 2]), named([2, 3])], kernel=kernel)
+    assert filled.search(named([2]), k=10**13, threshold=0.0) == filled.search(named([2]), k=2, threshold=0.0)
+
+
 @pytest.mark.skipif("numba" not in KERNEL_NAMES, reason="needs the extra `fast`")
 def test_compiled_search_leaves_out_lists_and_no_result():
     """There are many times as many postings as sets, so that it stops reading before the end."""

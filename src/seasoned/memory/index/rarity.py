@@ -99,6 +99,7 @@ class RarityIndex:
             InputError: k or the threshold is out of range.
         """
         k, threshold = check_nearest(k, threshold)
+        k = min(k, max(1, sum(map(len, layers))))  # a search has room for k
         self._weights.count(layers)
         if features:
             rows, similarities = self._found(layers, features, k, threshold)
