@@ -164,7 +164,7 @@ def rated(clients):
 
 REWARDS = [
     ({"inference_id": "e1", "reward": -1e99}, 403),
-    ({"inference_id": "e1", "reward": 1, "weight": -36}, 403),
+    ({"inference_id": "e1", "reward": 1, "weight": 36}, 403),
     ({"metric_name": "solved", "value": -1e6, "inference_id": "e1"}, 403),
     ({"metric_name": "solved", "value": 1.5, "inference_id": "e1", "dryrun": True}, 403),
     ({"inference_id": "e1", "reward": -1}, 201),
@@ -178,6 +178,13 @@ def test_a_reward_above_1_needs_the_scope_admin(clients, body, status):
     assert clients["ann"].post("/v1/feedback", json=body).status_code == status
     assert rated(clients) == [-1.0 if status == 201 else 0.0]
     assert clients["root"].post("/v1/feedback", json=body).status_code == 201
+
+
+@pytest.mark.parametrize("weight", [0, -1])
+def test_weight_is_above_0_for_every_token(clients, weight):
+    for body in ({"inference_id": "e1", "reward": 1}, {**THUMBS, "episode_id": "e1"}):
+        error_of(clients["root"].post("/v1/feedback", json={**body, "weight": weight}), 400)
+    assert rated(clients) == [0.0]
 
 
 def test_rewards_above_1_are_allowed_by_a_limit_of_the_memory_and_without_tokens(tmp_path):

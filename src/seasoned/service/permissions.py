@@ -36,10 +36,10 @@ def authored(holder: Token, target: Mapping[str, Any]) -> dict[str, Any]:
 
     Raises:
         ForbiddenError: they are another's, or the weight is above 1, and the token is no `admin`.
-        InputError: the weight is no number.
+        InputError: the weight is no number above 0.
     """
     named = dict(target)
-    if "weight" in named and check_number("weight", named["weight"]) > 1 and not holder.may("admin"):
+    if "weight" in named and check_number("weight", named["weight"], above=0.0) > 1 and not holder.may("admin"):
         rule = "a weight above 1 needs the scope admin"
         raise ForbiddenError(f"weight = {named['weight']}", rule, "Leave it out, or use a token with the scope.")
     if holder.author is None:

@@ -130,3 +130,18 @@ def test_stored_label_whose_note_is_of_another_kind_breaks_no_reader(tmp_path):
         memory.import_lines([note])  # on its own: no event in the same lines tells what it should be
         options = memory.rated_options().by_episode
         assert [one.reward for episode in options.values() for one in episode] == [2.0]
+
+
+def test_imported_label_of_a_negative_weight_is_refused():
+    """Labels count by their weighted mean: of the weights 1 and -1 there is none."""
+    event = {"episode_id": "e1", "step": 0, "reward": 1.0, "source": "human", "created_at": 1.0, "kind": "label"}
+    lines = [
+        json.dumps({"type": "feedback", **event, "id": f"{author}.0", "author": author, "weight": weight})
+        for author, weight in (("ann", 1.0), ("bob", -1.0))
+    ]
+    with Memory.open(":memory:") as memory:
+        memory.add(Episode("t", [Step("cart", "pay")], "e1"))
+        with pytest.raises(InputError, match=r"line 2: .*(?s:.*)typed feedback has a weight of at least 0"):
+            memory.import_lines(lines)
+        assert memory.import_lines(lines[:1]) == (0, 1)
+        assert memory.search("cart")[0].experience.reward == 1.0

@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from dataclasses import replace
 from typing import NamedTuple
 
-from seasoned.errors import EpisodeConflictError, NotFoundError, StoreBusyError, excerpt
+from seasoned.errors import EpisodeConflictError, InputError, NotFoundError, StoreBusyError, excerpt
 from seasoned.memory.reading.follower import advance_epoch
 from seasoned.memory.stores.base import Store
 from seasoned.memory.stores.sqlite_schema import MAX_STEPS, STEP_BITS
@@ -139,6 +139,7 @@ class FeedbackWriter:
             limits = read_feedback_limits(self._store, self._ns)
             for event, visit in new:
                 if event.revoked_at is None:
+                    _check_weight(event)
                     limits.check_weight(event.source, event.weight)
                     if self._cap is not None:
                         self._check_cap(self._cap, event, visit, limits.max_step_feedback)
@@ -348,6 +349,20 @@ class FeedbackWriter:
         ).fetchall()
         revoked, original = decode(self._store.path, rows, _RevokedEvent), original_event_id(event.id)
         return [one.revoked_at for one in revoked if original_event_id(one.id) == original]
+
+
+def _check_weight(event: Event) -> None:
+    """Refuse typed feedback of a weight below 0: labels count by their weighted mean.
+
+    Raises:
+        InputError: it is one.
+    """
+    if event.kind is not None and event.weight < 0.0:
+        raise InputError(
+            f"weight = {event.weight:g} of event {excerpt(event.id)}, of kind {event.kind!r}",
+            "typed feedback has a weight of at least 0",
+            "Import the opposite feedback instead, such as Thumbs(up=False).",
+        )
 
 
 def _who(author: str | None, kind: str | None) -> tuple[str, list[str]]:
