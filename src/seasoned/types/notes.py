@@ -529,10 +529,14 @@ def check_known_body(kind: str, body: Mapping[str, Any]) -> None:
 def response_note_id(response_id: str, number: int = 1) -> str:
     """Return the id of the note on the last step of a model's response, by which feedback finds the step.
 
-    Some local servers give an id to several responses; `number` counts these.
+    Some local servers give an id to several responses; `number` counts these. From 10 on a character before it says how
+    many digits it has, so that the order of the ids as texts is that of the numbers.
 
     Example:
-        >>> response_note_id("chatcmpl-7"), response_note_id("chatcmpl-7", 2)
-        ('response:chatcmpl-7', 'response:chatcmpl-7 2')
+        >>> [response_note_id("chatcmpl-7", number) for number in (1, 2, 10)]
+        ['response:chatcmpl-7', 'response:chatcmpl-7 2', 'response:chatcmpl-7 :10']
     """
-    return f"response:{response_id}" if number == 1 else f"response:{response_id} {number}"
+    if number == 1:
+        return f"response:{response_id}"
+    digits = str(number)
+    return f"response:{response_id} {digits if len(digits) == 1 else chr(ord('8') + len(digits)) + digits}"

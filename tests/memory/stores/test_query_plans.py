@@ -39,6 +39,7 @@ OPERATIONS = {
     ),
     "notes of an episode": lambda memory: memory.notes(episode_id="e1"),
     "get": lambda memory: memory.get("e1"),
+    "response": lambda memory: memory.response_step("chatcmpl-1"),
 }
 
 

@@ -15,6 +15,7 @@ from seasoned.errors import EpisodeConflictError, InputError, IntegrityError, No
 from seasoned.memory import Event
 from seasoned.states import Redactor
 from seasoned.types import Choice, Edit, EvidenceQuery, Note, OwnAnswer, Thumbs
+from seasoned.types.notes import response_note_id
 
 
 @pytest.fixture
@@ -409,3 +410,31 @@ def test_a_note_with_a_bad_value_is_refused():
     for change in ({"id": ""}, {"created_at": math.nan}, {"revoked_at": "now"}, {"author": ""}, {"step": -1}):
         with pytest.raises(InputError):
             Note(**good | change)
+
+
+def test_latest_of_many_responses_with_one_id_is_found_whatever_was_erased(memory):
+    given = []
+    for number in range(1, 13):
+        memory.add(Episode("t", [Step("s", "a")], f"e{number}", subject="ann" if number in (1, 5) else None))
+        given.append(memory.next_response_note_id("chatcmpl-1"))
+        memory.note(f"e{number}", "response", {}, step=0, id=given[-1])
+    memory.note("e1", "response", {}, step=0, id="response:chatcmpl-1 5 more")  # those of other ids
+    memory.note("e2", "plan", {}, id="response:chatcmpl-1 :99")
+    assert given == sorted(set(given))
+    memory.erase("ann")
+    assert memory.response_step("chatcmpl-1") == ("e12", 0)
+    assert memory.next_response_note_id("chatcmpl-1") == "response:chatcmpl-1 :13"
+    assert memory.response_step("chatcmpl-1 5") is None
+
+
+def test_next_id_of_a_response_takes_as_many_statements_after_many_as_after_two():
+    with Memory.open(":memory:") as memory:
+        memory.add(two_steps())
+        counts = []
+        for number in range(1, 60):
+            with memory.session.store.trace() as statements:
+                id_ = memory.next_response_note_id("chatcmpl-1")
+            counts.append(len(statements))
+            assert id_ == response_note_id("chatcmpl-1", number)
+            memory.note("e1", "response", {}, step=0, id=id_)
+        assert len(set(counts[1:])) == 1

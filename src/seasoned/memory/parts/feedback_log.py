@@ -26,7 +26,7 @@ from seasoned.memory.values.events import Event
 from seasoned.memory.values.redacted import RedactedNote
 from seasoned.memory.values.text_limits import check_size
 from seasoned.memory.writing.feedback_events import FeedbackWriter
-from seasoned.memory.writing.note_records import NoteWriter, read_notes, without_excluded
+from seasoned.memory.writing.note_records import NoteWriter, latest_response, read_notes, without_excluded
 from seasoned.memory.writing.typed_feedback import AnswerContext, FeedbackRequest, TypedFeedbackWriter, read_feedback
 from seasoned.types import (
     FEEDBACK_KINDS,
@@ -39,7 +39,7 @@ from seasoned.types import (
     check_kind,
     check_step,
 )
-from seasoned.types.notes import RESPONSE, check_known_body, response_note_id
+from seasoned.types.notes import check_known_body, response_note_id
 
 __all__ = ["FeedbackLog"]
 
@@ -173,8 +173,8 @@ class FeedbackLog:
 
     def _target_of(self, id_: str, step: int | None) -> tuple[str, int | None]:
         """Return the episode and step that an id names: those of a response, or the id and step as they are."""
-        found = self._response_notes(id_)
-        if not found:
+        _, note = latest_response(self._store, self._ns, id_)
+        if note is None:
             return id_, step
         if step is not None:
             raise InputError(
@@ -182,16 +182,7 @@ class FeedbackLog:
                 "a response names its own step",
                 "Leave the step out, or name the episode.",
             )
-        return found[-1].episode_id, found[-1].step
-
-    def _response_notes(self, response_id: str) -> list[Note]:
-        """Return the notes on the responses with this id, the oldest first; several if a model's server repeats ids."""
-        notes: list[Note] = []
-        writer = NoteWriter(self._store, self._ns)
-        while (note := writer.find(response_note_id(response_id, len(notes) + 1))) is not None:
-            notes.append(note)
-        # An erased one left its id to a later one.
-        return sorted((note for note in notes if note.kind == RESPONSE), key=lambda note: note.created_at)
+        return note.episode_id, note.step
 
     def response_step(self, response_id: str) -> StepRef | None:
         """Return the stored step of the latest response of a model with this id; None if no client recorded it.
@@ -202,8 +193,8 @@ class FeedbackLog:
             ...     memory.response_step("chatcmpl-7") is None
             True
         """
-        found = self._session.read(lambda: self._response_notes(response_id))
-        return (found[-1].episode_id, found[-1].step or 0) if found else None
+        _, note = self._session.read(lambda: latest_response(self._store, self._ns, response_id))
+        return None if note is None else (note.episode_id, note.step or 0)
 
     def next_response_note_id(self, response_id: str) -> str:
         """Return the id for a note of the kind `response` on the step of a new response with this id.
@@ -216,10 +207,10 @@ class FeedbackLog:
             ...     memory.next_response_note_id("chatcmpl-7")
             'response:chatcmpl-7'
         """
-        known: list[Note] = []
+        number = 0
         with self._spooling():
-            known = self._session.read(lambda: self._response_notes(response_id))
-        return response_note_id(response_id, len(known) + 1)
+            number, _ = self._session.read(lambda: latest_response(self._store, self._ns, response_id))
+        return response_note_id(response_id, number + 1)
 
     def _spooling(self) -> contextlib.suppress:
         """Pass over errors of the store, if the write that follows is spooled."""

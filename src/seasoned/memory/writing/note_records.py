@@ -18,7 +18,7 @@ from seasoned.memory.values.redacted import RedactedNote
 from seasoned.memory.values.row_checksum import row_checksum
 from seasoned.memory.writing.exclusions import PROVENANCE, Exclusions
 from seasoned.types import Note, feedback_from_record, feedback_record
-from seasoned.types.notes import check_known_body
+from seasoned.types.notes import RESPONSE, check_known_body, response_note_id
 
 __all__ = [
     "NewNoteRow",
@@ -75,6 +75,11 @@ class _NoteDigest(NamedTuple):
 class _NoteEnd(NamedTuple):
     id: str
     revoked_at: float | None
+
+
+class _NoteKind(NamedTuple):
+    id: str
+    kind: str
 
 
 class _EpisodeRow(NamedTuple):
@@ -165,6 +170,27 @@ def read_notes(
         for row in rows:
             body = json.loads(row.body)
             yield row.digest, Note(row.id, row.episode_id, row.step, row.kind, body, *row[6:])
+
+
+def latest_response(store: Store, namespace_id: int, response_id: str) -> tuple[int, Note | None]:
+    """Return the highest number of the notes on responses with this id, and its note; 0 and None: there is none.
+
+    Lower ones may have been erased. The ids are read from the last one back. Other notes may have ids among them, such
+    as one on a response whose id begins with this one and a blank.
+    """
+    first = response_note_id(response_id)
+    before = f"{first} A"  # digits, and what counts them, are before the letters
+    while rows := store.execute(
+        "SELECT id, kind FROM note WHERE namespace_id = ? AND id >= ? AND id < ? ORDER BY id DESC LIMIT 8",
+        (namespace_id, first, before),
+    ).fetchall():
+        for row in decode(store.path, rows, _NoteKind):
+            digits = row.id[len(first) :].lstrip(" :;<=>?@") or "1"
+            number = int(digits) if digits.isascii() and digits.isdecimal() and len(digits) < 10 else 0
+            if row.kind == RESPONSE and number and response_note_id(response_id, number) == row.id:
+                return number, next(note for _, note in read_notes(store, namespace_id, ids=[row.id]))
+            before = row.id
+    return 0, None
 
 
 def note_ids(store: Store, namespace_id: int) -> list[tuple[str, float | None]]:
