@@ -9,7 +9,7 @@ import pytest
 from decision_upstream import systemone_answer, systemone_request, upstream_server
 from serving import serving
 
-from seasoned import Decider, Memory
+from seasoned import Decider, Episode, Memory, Step
 from seasoned.decisions.named_options import NamedOptions
 from seasoned.errors import NotFoundError, StoreBusyError
 from seasoned.service import DecisionSettings
@@ -234,6 +234,31 @@ def decided(sessions, decider, session, state):
     step = sessions.decide(running, decider, asked, Prior({"refunds": -0.5, "sales": -1.0}, "decisions", None, ()))
     sessions.record(running, step, f"inference of {state[:20]}")
     return running
+
+
+def test_no_session_begins_while_the_ids_of_running_episodes_are_read():
+    """Another process took the id of an episode, which needs a free one when it is stored."""
+    with Memory.open(":memory:") as memory:
+        sessions, were_free = SessionEpisodes(memory), []
+
+        class Recorder:
+            def __len__(self):
+                return 0
+
+            @property
+            def id(self):
+                asking = threading.Thread(target=sessions.session_episode, args=("s", None), daemon=True)
+                asking.start()
+                asking.join(0.05)
+                were_free.append(not asking.is_alive())
+                return "other"
+
+        decided(sessions, Decider(memory), "s", "the lamp is broken")
+        sessions.episode("other", None, task="desk", subject=None).recorder = Recorder()
+        memory.add(Episode("desk", [Step("a", "b")], "s"))
+        sessions.settle("s")
+        assert {one.id for one in memory.episodes()} == {"s", "s~2"}
+        assert were_free and not any(were_free)
 
 
 def test_two_ends_that_meet_store_an_episode_once():

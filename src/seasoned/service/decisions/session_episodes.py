@@ -123,7 +123,7 @@ class SessionEpisodes:
                 self._running.move_to_end(aside, last=False)
                 running = None
             if running is None:
-                id_ = self._free_id(session)
+                id_ = free_episode_id(self._memory, session, self._running_ids())
                 recorder = self._memory.episode(task, id=id_, subject=subject, awaits_feedback=True)
                 running = SessionEpisode(recorder, RecordedEpisode(id_, task, self._memory, recorder.note), subject)
                 if self._spool is not None:
@@ -224,7 +224,9 @@ class SessionEpisodes:
 
     def close(self) -> None:
         """Store what is left."""
-        for one in list(self._running.values()):
+        with self._lock:
+            left = list(self._running.values())
+        for one in left:
             self._store(one, "truncated")
 
     def _store(self, episode: SessionEpisode, ending: Ending) -> None:
@@ -236,7 +238,9 @@ class SessionEpisodes:
                 try:
                     episode.recorder.commit()
                 except EpisodeConflictError:  # another process, or another address, took the id
-                    episode.recorder.id = self._free_id(episode.recorder.id)
+                    with self._lock:
+                        running = self._running_ids()
+                    episode.recorder.id = free_episode_id(self._memory, episode.recorder.id, running)
                     episode.recorder.commit()
                 episode.is_stored = True
             if episode.spooled is not None:
@@ -246,9 +250,9 @@ class SessionEpisodes:
                 del self._running[key]
                 self._n_bytes -= episode.n_bytes
 
-    def _free_id(self, session: str) -> str:
-        """Return an id under which no episode is stored or running."""
-        return free_episode_id(self._memory, session, {one.recorder.id for one in self._running.values()})
+    def _running_ids(self) -> set[str]:
+        """Return the ids of the running episodes; the caller holds the lock."""
+        return {one.recorder.id for one in self._running.values()}
 
 
 def _step_bytes(step: DecidedStep) -> int:
