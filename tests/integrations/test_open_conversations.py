@@ -124,6 +124,36 @@ def test_messages_of_responses_have_a_limit_of_bytes(earlier, n_known):
     assert len(messages.before(None, {"previous_response_id": "r39"})) == n_known
 
 
+def test_messages_before_several_responses_count_once():
+    messages = ResponseMessages(max_bytes=150_000)
+    root = {"role": "user", "content": "x" * 100_000}
+    messages.keep(None, "root", {}, [root], 100_000)
+    for n in range(40):
+        body = {"previous_response_id": "root"}
+        said = {"role": "user", "content": f"{n}"}
+        messages.keep(None, f"r{n}", body, [*messages.before(None, body), said], 1_000)
+    assert messages.before(None, {"previous_response_id": "r0"}) == [root, {"role": "user", "content": "0"}]
+    for n in range(40, 60):
+        messages.keep(None, f"r{n}", {}, [{"role": "user", "content": f"{n}"}], 6_000)
+    assert messages.before(None, {"previous_response_id": "r39"}) == ()
+    assert messages.before(None, {"previous_response_id": "r59"})
+
+
+def test_messages_that_a_client_sends_again_count_once_among_responses():
+    """A client of the Responses API that sends all messages with each call names no earlier response."""
+    conversations, said = Conversations(idle_s=60.0, max_bytes=200_000), [{"role": "user", "content": "alert"}]
+    for n in range(20):
+        answered, more = response_items(n)
+        wire, body = ResponsesWire(), json.loads(json.dumps({"input": said, "tools": [{}]}))
+        call = RecordedCall(wire, body, wire.answer(answered), CallContext(), n_bytes=len(json.dumps(said)))
+        assert conversations.add(call) == []
+        said += more
+    body = {"previous_response_id": "r0", "input": []}
+    call = RecordedCall(wire, body, wire.answer(answered), CallContext())
+    conversations.episode_id(call)
+    assert len(call.units) == 2  # the first response is still known
+
+
 def chat_messages(n):
     call = {"id": f"c{n}", "type": "function", "function": {"name": "run", "arguments": "{}"}}
     said = {"role": "assistant", "content": None, "tool_calls": [call]}

@@ -23,6 +23,7 @@ from seasoned.types import Ending
 __all__ = ["CallRecorder", "recorder_of"]
 
 _IDLE_S = 1800.0
+_MAX_WAITING_BYTES = 256 * 1024 * 1024
 _LOG = logging.getLogger("seasoned.clients")
 _LOCK = threading.Lock()
 Answer = TypeVar("Answer")
@@ -36,14 +37,17 @@ class CallRecorder:
     which these ended. So neither a call nor the id of its episode waits for the store. While the store fails, episodes
     wait here (`Backlog`). Another error is logged; `raise_error` raises it.
 
+    Where calls come faster than these threads work, none is dropped: the next ones wait for `room`.
+
     Args:
         memory: stores the episodes. Closing it stores the open ones as truncated.
         idle_s: an episode whose next call does not come within this time is over.
+        max_bytes: of the calls and episodes that wait for the threads, above which there is no room.
     """
 
-    def __init__(self, memory: Memory, *, idle_s: float = _IDLE_S) -> None:
+    def __init__(self, memory: Memory, *, idle_s: float = _IDLE_S, max_bytes: int = _MAX_WAITING_BYTES) -> None:
         self._memory = memory
-        self._idle_s = idle_s
+        self._idle_s, self._max_bytes = idle_s, max_bytes
         self._error: Exception | None = None
         self._start()
         atexit.register(self.close)
@@ -56,11 +60,17 @@ class CallRecorder:
             duty: ThreadPoolExecutor(1, f"seasoned-recorder-{duty}") for duty in get_args(_Duty)
         }
         self._thread_ids: set[int] = set()
+        self._waiting_bytes, self._bytes_lock = 0, threading.Lock()
 
     # ------------------------------------------------------------------------------------------ from other threads
 
-    def submit(self, read_call: Callable[[], RecordedCall | None]) -> None:
-        """Record a call, which `read_call` reads in the background; None is no call."""
+    def submit(self, read_call: Callable[[], RecordedCall | None], n_bytes: int = 0) -> None:
+        """Record a call, which `read_call` reads in the background; None is no call.
+
+        Args:
+            read_call: is called once.
+            n_bytes: that it holds until then.
+        """
 
         def record() -> None:
             call = read_call()
@@ -79,7 +89,15 @@ class CallRecorder:
             for conversation in over:
                 self._store_later([conversation], conversation.ending)
 
-        self._later("group", record)
+        self._later("group", record, n_bytes)
+
+    def room(self) -> Future[None] | None:
+        """Return what is done once the calls so far are stored, or wait for a store that fails; None: there is room."""
+        if self._waiting_bytes <= self._max_bytes:
+            return None
+        done: Future[None] = Future()
+        self._later("group", lambda: self._later("store", lambda: done.set_result(None)))
+        return done
 
     def ask(self, question: Callable[[Conversations], Answer]) -> Future[Answer]:
         """Return the answer to a question about the open conversations, once the calls so far are recorded."""
@@ -229,14 +247,23 @@ class CallRecorder:
                 done.set_exception(error)
             return done
 
-    def _later(self, duty: _Duty, work: Callable[[], None]) -> None:
+    def _later(self, duty: _Duty, work: Callable[[], None], n_bytes: int = 0) -> None:
+        """Let a thread work, on something that holds so many bytes until it is done."""
+
         def guarded() -> None:
             try:
                 work()
             except Exception as error:
                 self._report(error)
+            finally:
+                self._count(-n_bytes)
 
         self._run(duty, guarded)
+        self._count(n_bytes)
+
+    def _count(self, n_bytes: int) -> None:
+        with self._bytes_lock:
+            self._waiting_bytes += n_bytes
 
     def _store_later(
         self, conversations: Sequence[Conversation], ending: Ending, scope: CurrentEpisode | None = None
@@ -255,7 +282,7 @@ class CallRecorder:
             elif scope is not None and scope.feedback_given:
                 _LOG.warning("The feedback on episode %s is not stored: no action was recorded in it.", scope.id)
 
-        self._later("store", store)
+        self._later("store", store, sum(one.n_bytes for one in conversations))
 
     def _flush(self) -> None:
         """Wait until the calls so far are grouped, and the episodes that have ended are stored. Raises: StoreError."""

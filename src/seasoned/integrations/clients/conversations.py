@@ -35,6 +35,7 @@ from seasoned.types.lift_records import UnitArm
 from seasoned.types.notes import JSON
 
 __all__ = [
+    "VALUE_BYTES",
     "CallContext",
     "CallSession",
     "Conversation",
@@ -48,7 +49,9 @@ __all__ = [
 _MAX_OPEN = 1000
 _MAX_OPEN_BYTES = 256 * 1024 * 1024
 _CALL_BYTES = 2048  # that are held of a call without its messages
-_VALUE_BYTES = 100  # that a parsed value takes beyond its text
+VALUE_BYTES = 100
+"""Bytes that a parsed value takes beyond its text."""
+
 _NOT_COMPARED = {"cache_control", "id", "status"}
 
 
@@ -258,9 +261,10 @@ class Conversations:
         self._read(call)
         over = self.close_stale(call.at)
         found, n_known, is_trimmed = self._continued(call)
-        if found is not None and not is_trimmed:  # what was sent before is held once
-            call.units[:n_known] = found.last.units
-        self._hold(call)
+        before = None if found is None or is_trimmed else found.last
+        if before is not None:  # what was sent before is held once
+            call.units[:n_known] = before.units
+        self._hold(call, before)
         if not call.answer.units or not call.units:
             call.release()
             return over
@@ -353,13 +357,20 @@ class Conversations:
         """Return the messages of a request, after those of the response that it continues by id."""
         return [*self._responses.before(call.context.owner, call.body), *call.wire.units(call.body)]
 
-    def _hold(self, call: RecordedCall) -> None:
-        """Count what is held of a call, keep the messages of a response that may be named by its id, drop the rest."""
+    def _hold(self, call: RecordedCall, before: RecordedCall | None) -> None:
+        """Count what is held of a call, keep the messages of a response that may be named by its id, drop the rest.
+
+        Args:
+            call: its messages were read.
+            before: the call whose messages it has sent again.
+        """
         if call.n_bytes:
-            call.n_bytes += _VALUE_BYTES * _n_values([*call.wire.units(call.body), *call.answer.units])
+            call.n_bytes += VALUE_BYTES * _n_values([*call.wire.units(call.body), *call.answer.units])
         if call.wire.name == "responses":
             units = [*call.units, *call.answer.units]
-            self._responses.keep(call.context.owner, call.answer.id, call.body, units, call.n_bytes)
+            resent = (None, 0) if before is None else (before.answer.id, before.n_bytes)
+            owner, id_ = call.context.owner, call.answer.id
+            self._responses.keep(owner, id_, call.body, units, call.n_bytes, resent=resent)
         call.body = {}
 
     def _continued(self, call: RecordedCall) -> tuple[Conversation | None, int, bool]:

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import itertools
+import operator
 from collections import OrderedDict
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
@@ -18,22 +20,39 @@ _Key = tuple[str | None, str]
 
 
 @dataclass(slots=True)
-class _Kept:
-    """The messages up to a response.
+class _Response:
+    """A response with the messages up to it: some of an earlier response's, then its own.
 
     Attributes:
-        units: the messages, of which those of earlier responses are the same objects.
-        n_bytes: of all of them, as they were sent.
-        n_counted: of these, those that count here: none once a later response holds them too.
+        units: its own messages.
+        n_bytes: of these, as they were sent.
+        earlier: the response whose messages come first.
+        n_earlier: how many of these.
+        n_holders: the ids that name it, and the responses that come after it.
     """
 
     units: Sequence[WireItem]
     n_bytes: int
-    n_counted: int
+    earlier: _Response | None
+    n_earlier: int
+    n_holders: int = 0
+
+    @property
+    def all_units(self) -> list[WireItem]:
+        """The messages up to this response."""
+        parts: list[Sequence[WireItem]] = []
+        response: _Response | None = self
+        end = self.n_earlier + len(self.units)
+        while response is not None:
+            parts.append(response.units[: max(0, end - response.n_earlier)])
+            end, response = min(end, response.n_earlier), response.earlier
+        return [unit for units in reversed(parts) for unit in units]
 
 
 class ResponseMessages:
     """The messages up to each of the latest responses, by owner and id.
+
+    A message is held and counted once, however many responses come after it.
 
     Args:
         max_bytes: of the messages as they were sent, in all; beyond it the oldest are forgotten.
@@ -44,12 +63,12 @@ class ResponseMessages:
     def __init__(self, *, max_bytes: int = _MAX_BYTES) -> None:
         self._max_bytes = max_bytes
         self._n_bytes = 0
-        self._kept: OrderedDict[_Key, _Kept] = OrderedDict()
+        self._named: OrderedDict[_Key, _Response] = OrderedDict()
 
     def before(self, owner: str | None, body: Mapping[str, Any]) -> Sequence[WireItem]:
         """Return the messages of the response or conversation that a request continues by id."""
-        kept = self._kept.get((owner, _earlier(body)))
-        return () if kept is None else kept.units
+        earlier = self._named.get((owner, _earlier(body)))
+        return () if earlier is None else earlier.all_units
 
     def keep(
         self,
@@ -58,6 +77,8 @@ class ResponseMessages:
         body: Mapping[str, Any],
         units: Sequence[WireItem],
         n_bytes: int,
+        *,
+        resent: tuple[str | None, int] = (None, 0),
     ) -> None:
         """Keep the messages up to a response.
 
@@ -67,27 +88,34 @@ class ResponseMessages:
             body: of the request.
             units: of the request and the answer, after those `before`.
             n_bytes: of the request and the answer.
+            resent: the response whose messages the request has sent again, and the bytes of its request and answer.
         """
-        earlier = self._kept.get((owner, _earlier(body)))
-        if earlier is not None:  # from now on its messages are held by the later one, too, which is forgotten after it
-            n_bytes += earlier.n_bytes
-            self._count(earlier, 0)
-        for id_ in (response_id, _conversation_id(body)):
-            if id_ is not None:
-                self._forget((owner, id_))
-                self._kept[owner, id_] = kept = _Kept(units, n_bytes, 0)
-                self._count(kept, n_bytes)
-        while len(self._kept) > _MAX_RESPONSES or self._n_bytes > self._max_bytes:
-            self._forget(next(iter(self._kept)))
+        names = [(owner, id_) for id_ in (response_id, _conversation_id(body)) if id_ is not None]
+        if not names:
+            return
+        earlier = self._named.get((owner, _earlier(body)))
+        if earlier is None and resent[0] is not None and (earlier := self._named.get((owner, resent[0]))) is not None:
+            n_bytes = max(0, n_bytes - resent[1])
+        alike = () if earlier is None else map(operator.is_, earlier.all_units, units)
+        n_earlier = sum(1 for _ in itertools.takewhile(bool, alike))
+        response = _Response(units[n_earlier:], n_bytes, earlier, n_earlier, len(names))
+        if earlier is not None:
+            earlier.n_holders += 1
+        self._n_bytes += n_bytes
+        for name in names:
+            self._forget(name)
+            self._named[name] = response
+        while len(self._named) > _MAX_RESPONSES or self._n_bytes > self._max_bytes:
+            self._forget(next(iter(self._named)))
 
-    def _forget(self, key: _Key) -> None:
-        kept = self._kept.pop(key, None)
-        if kept is not None:
-            self._count(kept, 0)
-
-    def _count(self, kept: _Kept, n_bytes: int) -> None:
-        self._n_bytes += n_bytes - kept.n_counted
-        kept.n_counted = n_bytes
+    def _forget(self, name: _Key) -> None:
+        response = self._named.pop(name, None)
+        while response is not None:
+            response.n_holders -= 1
+            if response.n_holders:
+                break
+            self._n_bytes -= response.n_bytes
+            response = response.earlier
 
 
 def _earlier(body: Mapping[str, Any]) -> str:

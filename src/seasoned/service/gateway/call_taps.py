@@ -26,7 +26,13 @@ from typing import Any, Literal, Protocol, TypeVar
 
 from seasoned.errors import InputError, SeasonedError
 from seasoned.integrations.clients.call_recorder import CallRecorder
-from seasoned.integrations.clients.conversations import CallContext, Conversations, RecordedCall, ShadowNote
+from seasoned.integrations.clients.conversations import (
+    VALUE_BYTES,
+    CallContext,
+    Conversations,
+    RecordedCall,
+    ShadowNote,
+)
 from seasoned.integrations.clients.http_client import advanced
 from seasoned.integrations.clients.planned_call import WrappedCall
 from seasoned.integrations.clients.wires.answers import read_answer
@@ -66,6 +72,7 @@ MAX_RECORDED_BYTES = 16 * 1024 * 1024
 """Bytes of an answer that is recorded; a longer one is forwarded alone."""
 
 _LARGE_BYTES = 256 * 1024
+_MANY_VALUES = 10_000
 _REFUSED = (400, 413, 422)
 _log = logging.getLogger("seasoned.service")
 _Answer = TypeVar("_Answer")
@@ -158,7 +165,8 @@ class RecordedTap:
         self._id_wait_s = id_wait_s
         self._began_s = time.perf_counter()
         self._fresh_id = uuid.uuid4().hex
-        self._parsed: Mapping[str, Any] = {}
+        self._n_values = sum(map(request.body.count, (b",", b"[", b"{")))  # or more: those in texts count too
+        self._parsed: Mapping[str, Any] | None = None
         self._sent = request.body
         self._changed: ChangedCall | None = None
         self._reason: str | None = None
@@ -172,13 +180,24 @@ class RecordedTap:
         self._place: Future[CallPlace] = recorder.ask(self._find)
 
     def _find(self, conversations: Conversations) -> CallPlace:
-        self._parsed = parse_call_body(self._request.body)
-        return self._episodes.place(self._request, self._parsed, self._fresh_id, conversations)
+        body = parse_call_body(self._request.body)
+        if self._n_values <= _MANY_VALUES:
+            self._parsed = body
+        return self._episodes.place(self._request, body, self._fresh_id, conversations)
+
+    def _body(self) -> Mapping[str, Any]:
+        """Return the request, parsed; one of many values is parsed again, since it takes many times its length."""
+        return parse_call_body(self._request.body) if self._parsed is None else self._parsed
 
     # ----------------------------------------------------------------------------------------------- before the answer
 
     async def request(self, ask: AskModel) -> bytes | BufferedAnswer:
-        """Return the body to send, the client's unless a mode changed it; or the answer that a mode chose."""
+        """Return the body to send, the client's unless a mode changed it; or the answer that a mode chose.
+
+        Where too much of what was answered waits to be recorded, the call waits until that is done.
+        """
+        if (room := self._recorder.room()) is not None:
+            await asyncio.shield(asyncio.wrap_future(room))
         if self._change is None:
             return self._request.body
         try:
@@ -187,8 +206,7 @@ class RecordedTap:
                 mode = None if place.context.is_side else self._change.mode_of(place.context)
                 if mode is not None:
                     self._mode = mode
-                    call = ParsedCall(self._memory, self._request.wire, self._parsed, place, self._request.body)
-                    self._changed = await self._in_thread(functools.partial(self._change, call))
+                    self._changed = await self._in_thread(functools.partial(self._changed_by, self._change, place))
                 elif not place.context.is_side:
                     self._changed = ChangedCall(None, place.context, "observe")
         except TimeoutError:
@@ -205,6 +223,9 @@ class RecordedTap:
         if self._changed is not None and self._changed.asking is not None:
             return await self._asked(self._changed, self._changed.asking, ask)
         return self._sent
+
+    def _changed_by(self, change: CallChange, place: CallPlace) -> ChangedCall | None:
+        return change(ParsedCall(self._memory, self._request.wire, self._body(), place, self._request.body))
 
     async def _in_thread(self, work: Callable[[], _Answer]) -> _Answer:
         return await self._threads.run(self._memory.namespace, self._mode, work)
@@ -338,7 +359,8 @@ class RecordedTap:
         kept, self._file = self._file, None
         if kept is not None:
             kept.end()
-        self._recorder.submit(functools.partial(self._read, content, kept, at, seconds))
+        n_bytes = len(self._request.body) + len(content) + VALUE_BYTES * min(self._n_values, _MANY_VALUES)
+        self._recorder.submit(functools.partial(self._read, content, kept, at, seconds), n_bytes)
         self._place.add_done_callback(self._end_single)
 
     def _end_single(self, place: Future[CallPlace]) -> None:
@@ -356,7 +378,7 @@ class RecordedTap:
         context = place.context if self._changed is None else self._changed.context
         context = replace(self._episodes.reopened(place, context), kept=kept, shadow=self._shadow(answer))
         n_bytes = len(self._request.body) + len(content)
-        return RecordedCall(self._request.wire, self._parsed, answer, context, at=at, seconds=seconds, n_bytes=n_bytes)
+        return RecordedCall(self._request.wire, self._body(), answer, context, at=at, seconds=seconds, n_bytes=n_bytes)
 
     def _shadow(self, answer: ModelAnswer) -> ShadowNote | None:
         """Return what memory would have done; None also where it cannot say, so that the call is recorded anyway."""
@@ -422,7 +444,9 @@ def restore_call(
         n_bytes = len(spooled.body) + len(spooled.content)
         return RecordedCall(wire, parse_call_body(spooled.body), answer, context, at=facts["at"], n_bytes=n_bytes)
 
-    recorder.submit(read)
+    recorder.submit(read, len(spooled.body) + len(spooled.content))
+    if (room := recorder.room()) is not None:
+        room.result()
     episodes.end_single(placed.result())
 
 

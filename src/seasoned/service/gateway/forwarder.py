@@ -65,7 +65,7 @@ class GatewayRequest:
 
 
 class CallTap(Protocol):
-    """Takes part in one call. None of its methods raises, and none of them is slow."""
+    """Takes part in one call. None of its methods raises, and `request` alone may be slow."""
 
     async def request(self, ask: AskModel) -> bytes | BufferedAnswer:
         """Return the body to send: the client's, unless a mode changed it. Or the answer, if a mode asked for it."""

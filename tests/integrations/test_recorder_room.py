@@ -1,0 +1,95 @@
+"""Answered calls that wait to be recorded: none is dropped, and above a limit of bytes the next calls wait."""
+
+from __future__ import annotations
+
+import asyncio
+import json
+import threading
+import tracemalloc
+
+import pytest
+
+from seasoned import Memory
+from seasoned.integrations.clients.call_recorder import CallRecorder
+from seasoned.integrations.clients.conversations import CallContext, RecordedCall
+from seasoned.integrations.clients.wires.chat_wire import ChatWire
+from seasoned.service.bearer_tokens import ANYONE
+from seasoned.service.gateway.call_taps import RecordedTap
+from seasoned.service.gateway.forwarder import GatewayRequest
+from seasoned.service.gateway.gateway_episodes import GatewayEpisodes
+from seasoned.service.gateway.gateway_shares import ModeThreads
+
+GUARD_S = 20.0
+
+
+@pytest.fixture
+def memory():
+    with Memory.open(":memory:") as opened:
+        yield opened
+
+
+def call_of(said, n_bytes):
+    answered = {"message": {"role": "assistant", "content": "Done."}, "finish_reason": "stop"}
+    answer = ChatWire().answer({"choices": [answered]})
+    body = {"messages": [{"role": "user", "content": said}]}
+    return RecordedCall(ChatWire(), body, answer, CallContext(), n_bytes=n_bytes)
+
+
+def blocked(recorder, duty):
+    """Let a thread of a recorder wait, and return what lets it go on."""
+    goes_on = threading.Event()
+    recorder._run(duty, lambda: goes_on.wait(GUARD_S))
+    return goes_on
+
+
+@pytest.mark.parametrize("duty", ["group", "store"])
+def test_there_is_no_room_until_the_calls_so_far_are_stored(memory, duty):
+    recorder = CallRecorder(memory, max_bytes=100_000)
+    goes_on = blocked(recorder, duty)
+    for n in range(3):
+        recorder.submit(lambda n=n: call_of(f"{n}", 60_000), 60_000)
+    if duty == "store":
+        recorder.ask(lambda _: None).result(GUARD_S)
+    room = recorder.room()
+    assert room is not None and not room.done()
+    goes_on.set()
+    room.result(GUARD_S)
+    assert recorder.room() is None
+    assert len(memory.episodes()) == 3
+    recorder.close()
+
+
+def tap_of(memory, recorder, body):
+    request = GatewayRequest(ChatWire(), None, None, ANYONE, [], body)
+    episodes = GatewayEpisodes(memory, recorder, "task")
+    return RecordedTap(request, memory, recorder, episodes, threads=ModeThreads())
+
+
+def test_call_of_the_gateway_is_sent_once_there_is_room(memory):
+    recorder, body = CallRecorder(memory, max_bytes=1), b'{"messages": []}'
+
+    async def asked():
+        waiting = asyncio.ensure_future(tap_of(memory, recorder, body).request(None))
+        await asyncio.sleep(0.05)
+        assert not waiting.done()
+        goes_on.set()
+        return await waiting
+
+    goes_on = blocked(recorder, "group")
+    recorder.submit(lambda: None, 2)
+    assert asyncio.run(asked()) == body
+    recorder.close()
+
+
+def test_request_of_many_values_is_held_as_it_was_sent(memory):
+    recorder = CallRecorder(memory)
+    said = [{"role": "user", "content": "hi"}]
+    body = json.dumps({"messages": said, "x": [[]] * 50_000}).encode()
+    tracemalloc.start()
+    tap = tap_of(memory, recorder, body)
+    recorder.ask(lambda _: None).result(GUARD_S)
+    held, _ = tracemalloc.get_traced_memory()
+    tracemalloc.stop()
+    assert held < 1_000_000  # parsed it takes 3.2 MB
+    assert tap._body()["messages"] == said
+    recorder.close()
