@@ -25,7 +25,7 @@ from seasoned.errors import InputError
 from seasoned.policies import ModelAlone
 from seasoned.states import ALL_MASKS, NUMBERS, TokenEncoder
 from seasoned.states.encoder_names import named_encoder
-from seasoned.types import Prior
+from seasoned.types import Label, Prior, Thumbs
 
 CART = "cart total:12"
 STORED_PRIOR = {"click(checkout)": -0.5, "click(back)": -1.5}
@@ -107,6 +107,19 @@ def test_show_prints_every_step_whole(path):
     assert shown["final_state"] == "page:done"
     [event] = shown["events"]
     assert (event["id"], event["source"], event["author"], event["revoked_at"]) == (event_id, "judge", "ada", None)
+
+
+def test_labels_count_by_their_mean_and_replace_a_thumb(path):
+    with Memory.open(path, namespace="shop", create=False) as memory:
+        memory.add(Episode("desk", [Step("ticket", "refunds", 0.0, prior={"refunds": -0.1, "sales": -2.4})], "desk-1"))
+        memory.feedback("desk-1", Thumbs(False))
+        for author, right in (("ann", "refunds"), ("bob", "refunds"), ("eve", "refunds"), ("joe", "sales")):
+            memory.feedback("desk-1", Label(right), author=author)
+        found = [one.experience for one in memory.search("ticket")]
+    expected = {one.episode_id: one.reward for one in found}["desk-1"]
+    [listed] = [one for one in answer("list", path)["episodes"] if one["id"] == "desk-1"]
+    shown = answer("show", path, "desk-1")
+    assert expected == listed["feedback"] == shown["feedback"] == shown["steps"][0]["feedback"] == 0.75
 
 
 def test_prefix_of_one_episode_id_is_enough(path):

@@ -7,7 +7,7 @@ import math
 from collections.abc import Collection, Sequence
 from typing import Any
 
-from seasoned.memory.values.events import Event
+from seasoned.memory.values.events import Event, EventReward, feedback_sum
 from seasoned.types import Decision, Episode, Neighbor
 
 __all__ = ["decision_record", "episode_detail", "episode_summary", "neighbor_record"]
@@ -17,10 +17,13 @@ Excluded = tuple[frozenset[str], frozenset[str]]
 """The ids of the quarantined episodes and of the quarantined events; see `Memory.excluded_ids`."""
 
 
-def _feedback(events: Sequence[Event], excluded: Excluded, step: int | None = None) -> float:
-    """Return the sum of reward times weight over the events that count, of one step or of all."""
-    counting = [e for e in events if e.revoked_at is None and e.id not in excluded[1]]
-    return math.fsum(e.reward * e.weight for e in counting if step is None or e.step == step)
+def _feedback(episode: Episode, events: Sequence[Event], excluded: Excluded) -> list[float]:
+    """Return for each step what the events that count add to its reward (`feedback_sum`)."""
+    given: list[list[EventReward]] = [[] for _ in episode.steps]
+    for event in events:
+        if event.revoked_at is None and event.id not in excluded[1] and event.step < len(given):
+            given[event.step].append(EventReward(event.step, event.reward, event.weight, event.kind))
+    return [feedback_sum(of_step, alone=len(given) == 1) for of_step in given]
 
 
 def episode_summary(
@@ -31,7 +34,7 @@ def episode_summary(
     `awaiting` are the ids of the episodes that await feedback.
     """
     reward = math.fsum(step.reward for step in episode.steps)
-    feedback = _feedback(events, excluded)
+    feedback = math.fsum(_feedback(episode, events, excluded))
     return {
         "id": episode.id,
         "task": episode.task,
@@ -53,13 +56,14 @@ def episode_detail(
     episode: Episode, events: Sequence[Event], excluded: Excluded, awaiting: Collection[str] = ()
 ) -> dict[str, Any]:
     """Return an episode with every step and every feedback event."""
+    feedback = _feedback(episode, events, excluded)
     steps = [
         {
             "step": index,
             "state": step.state,
             "action": step.action,
             "reward": step.reward,
-            "feedback": _feedback(events, excluded, index),
+            "feedback": feedback[index],
             "prior": None if step.prior is None else dict(step.prior),
             "propensity": step.propensity,
         }
