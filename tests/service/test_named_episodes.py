@@ -5,11 +5,15 @@ from __future__ import annotations
 import contextlib
 import json
 
+import pytest
+
 from seasoned import Episode, Memory, Step
+from seasoned.errors import NotFoundError
 from seasoned.integrations.clients.call_recorder import recorder_of
 from seasoned.integrations.clients.conversations import RecordedCall
 from seasoned.integrations.clients.wires.chat_wire import ChatWire
 from seasoned.service.bearer_tokens import ANYONE
+from seasoned.service.decisions.outcome_feedback import add_any_feedback
 from seasoned.service.gateway.forwarder import GatewayRequest
 from seasoned.service.gateway.gateway_episodes import GatewayEpisodes
 from seasoned.service.gateway.session_paths import PathSession
@@ -123,3 +127,14 @@ def test_a_name_that_an_earlier_process_stored_is_not_taken_again(tmp_path, monk
         calls.finish(place, body)
         assert calls.episodes.end("trial", None) == ["trial~2"]
         assert stored(memory) == {"trial": ["alert old"], "trial~2": ["alert new"]}
+
+
+def test_dry_run_of_a_metric_finds_a_running_episode_and_a_response_in_it():
+    with named_calls() as (memory, calls):
+        calls.finish(*calls.begin("run/7", "alert"), "chatcmpl-7")
+        metric = {"metric_name": "solved", "value": 1.0, "dryrun": True}
+        for target in ({"episode_id": "run/7"}, {"inference_id": "chatcmpl-7"}):
+            assert add_any_feedback(memory, {**metric, **target}, ANYONE, {})["feedback_id"]
+        with pytest.raises(NotFoundError):
+            add_any_feedback(memory, {**metric, "episode_id": "run/8"}, ANYONE, {})
+        assert stored(memory) == {}

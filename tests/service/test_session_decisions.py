@@ -103,6 +103,9 @@ def test_an_outcome_of_one_decision_of_a_session_of_several_is_refused(upstream,
         {"inference_id": "SECOND", "metric_name": "solved", "value": 1.0},
         {"episode_id": "s", "metric_name": "demonstration", "value": "refunds"},
         {"episode_id": "s", "kind": "label", "right": "refunds"},
+        {"episode_id": "SECOND", "kind": "thumbs", "up": True},
+        {"episode_id": "s", "kind": "thumbs", "up": True, "step": 0},
+        {"name": "solved", "value": 1, "data_type": "BOOLEAN", "traceId": "SECOND"},
         {"inference_id": "s", "reward": True},
         {"inference_id": "s", "question": "urgency", "up": True},
         {"inference_id": "s", "revoke": "unknown"},
@@ -113,9 +116,8 @@ def test_feedback_that_is_refused_ends_no_session(upstream, refused):
     with in_front_of(upstream) as client:
         ask(client, "s")
         second = ask(client, "s")["x-seasoned-inference-id"]
-        response = client.post(
-            "/v1/feedback", json={**refused, **({"inference_id": second} if "SECOND" in refused.values() else {})}
-        )
+        body = {name: second if value == "SECOND" else value for name, value in refused.items()}
+        response = client.post("/v1/feedback", json=body)
         assert response.status_code in (400, 404), response.text
         assert ask(client, "s")["x-seasoned-episode-id"] == "s"
         judge(client, episode_id="s", metric_name="solved", value=1.0)
@@ -164,13 +166,26 @@ def test_a_session_of_one_decision_takes_its_outcome_and_its_revocation(upstream
         assert revoked.json() == {"revoked": given["id"]}
 
 
-def test_a_label_on_an_episode_of_several_decisions_is_refused(upstream):
+OF_ONE_DECISION = [
+    {"inference_id": "s", "kind": "label", "right": "refunds"},
+    {"episode_id": "FIRST", "kind": "thumbs", "up": True},
+    {"episode_id": "s", "kind": "thumbs", "up": True, "step": 0},
+    {"name": "solved", "value": 1, "data_type": "BOOLEAN", "traceId": "FIRST"},
+]
+
+
+@pytest.mark.parametrize("n_decisions", [1, 2])
+def test_outcome_of_a_stored_decision_is_taken_where_it_is_the_only_one(upstream, n_decisions):
     with in_front_of(upstream) as client:
-        ask(client, "s")
-        ask(client, "s")
+        first, *_ = [ask(client, "s")["x-seasoned-inference-id"] for _ in range(n_decisions)]
         judge(client, metric_name="seen", value=True, episode_id="s")  # stores the episode
-        response = client.post("/v1/feedback", json={"kind": "label", "right": "refunds", "inference_id": "s"})
-        assert response.status_code == 400
+        for outcome in OF_ONE_DECISION:
+            body = {name: first if value == "FIRST" else value for name, value in outcome.items()}
+            response = client.post("/v1/feedback", json=body)
+            assert response.status_code == (201 if n_decisions == 1 else 400), (outcome, response.text)
+        judge(client, kind="thumbs", up=True, episode_id="s")
+        judge(client, name="solved", value=1, data_type="BOOLEAN", traceId="s")
+        judge(client, inference_id="s", reward=0.5)  # as the documentation shows
 
 
 def test_the_lift_compares_outcomes_within_the_bounds_of_the_service(upstream):

@@ -138,6 +138,12 @@ class CallRecorder:
         found = self.ask(lambda conversations: conversations.of_session(id_, owner)).result()
         return (found[0].last.scope_id or found[0].id) if found else None
 
+    def is_open(self, id_: str) -> bool:
+        """Return whether an open episode, or a response in one, has this id."""
+        return (
+            not self.is_own_thread and self.ask(lambda conversations: conversations.with_id(id_) is not None).result()
+        )
+
     def end_scope(self, scope: CurrentEpisode, ending: Ending) -> None:
         """Store the episode of a block that has ended."""
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import uuid
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
@@ -9,7 +10,8 @@ from typing import Any
 
 from seasoned.checks import check_flag, check_reward, check_text
 from seasoned.decisions.named_options import question_prefix, stored_action
-from seasoned.errors import InputError, NotFoundError, excerpt
+from seasoned.errors import InputError, NotFoundError, StoreError, excerpt
+from seasoned.integrations.clients.call_recorder import CallRecorder
 from seasoned.integrations.rewards.foreign_scores import ScoreScale, declared_sources, is_foreign_score, read_score
 from seasoned.integrations.rewards.stored_rewards import store_score
 from seasoned.memory import Memory
@@ -22,7 +24,7 @@ from seasoned.service.json_documents import check_json_fields
 from seasoned.service.permissions import authored, check_own
 from seasoned.service.schemas import METRIC_FIELDS, feedback_schema
 from seasoned.types import Feedback, Label, OwnAnswer, Step, Thumbs, feedback_record
-from seasoned.types.notes import response_note_id
+from seasoned.types.notes import RESPONSE, response_note_id
 
 __all__ = ["add_any_feedback", "revoke_any_feedback"]
 
@@ -64,6 +66,8 @@ def add_any_feedback(
     target = authored(holder, target)
     if isinstance(target.get("episode_id"), str):
         target["episode_id"] = _running_id(memory, target["episode_id"], holder)
+        _check_running(memory, target["episode_id"], None, holder, feedback, target.get("step"))
+        _check_stored(memory, target["episode_id"], feedback, target.get("step"))
     if isinstance(feedback, Label) and isinstance(target.get("episode_id"), str):
         _ended(memory, target["episode_id"], None, holder, feedback)
         feedback = _label(memory, target["episode_id"], feedback, target.get("step"))
@@ -160,7 +164,7 @@ def _add_metric(memory: Memory, body: Mapping[str, Any], holder: Token, declared
     feedback = _metric_value(memory, name, value, holder)
     place = body[targets[0]], body.get("question"), holder
     if check_flag("dryrun", False if body.get("dryrun") is None else body["dryrun"]):
-        if not _is_running(memory, *place, feedback):
+        if not _check_running(memory, *place, feedback) and not _is_recording(memory, body[targets[0]], holder):
             target = _decision(memory, *place)
             if memory.response_step(target) is None:
                 memory.get(target)
@@ -207,6 +211,10 @@ def _add_score(
     """Store a score in the form of another system, and return its id; the same body again is stored once."""
     score = read_score(body, scores)
     score = replace(score, targets=tuple(_running_id(memory, one, holder) for one in score.targets))
+    for target in score.targets:
+        with contextlib.suppress(NotFoundError):  # then it is on another of them
+            _check_running(memory, target, None, holder, score.feedback)
+        _check_stored(memory, target, score.feedback)
     author = authored(holder, {"weight": min(score.weight, 1.0)}).get("author")  # a larger one is the operator's scale
     with named_feedback(holder, score.source, declared_sources(scores)) as cap:
         return {"feedback_id": store_score(memory, score, body, author=author, cap=cap)}
@@ -234,6 +242,20 @@ def _check_alone(memory: Memory, target: str, feedback: Feedback | float) -> Non
     except NotFoundError:  # spooled, or unknown: `Memory.feedback` says so
         return
     _check_one_of(n_steps)
+
+
+def _check_stored(memory: Memory, id_: str, feedback: Feedback | float, step: int | None = None) -> None:
+    """Refuse the outcome of one decision of a stored session of several; steps of other episodes may have outcomes."""
+    try:
+        place = memory.response_step(id_) if id_.startswith(INFERENCE_PREFIX) else None
+        if place is None and step is None and not isinstance(feedback, Label | OwnAnswer):
+            return
+        notes = memory.notes(kind=RESPONSE, episode_id=id_ if place is None else place[0])
+    except StoreError:
+        if memory.spool_stats() is None:
+            raise
+        return
+    _check_one_of(sum(note.id.startswith(response_note_id(INFERENCE_PREFIX)) for note in notes))
 
 
 def _check_one_of(n_steps: int) -> None:
@@ -266,8 +288,21 @@ def _running_id(memory: Memory, id_: str, holder: Token) -> str:
     return next((one for one in running if one is not None), id_)
 
 
-def _is_running(
-    memory: Memory, inference_id: object, question: object, holder: Token, feedback: Feedback | float | None
+def _is_recording(memory: Memory, id_: str, holder: Token) -> bool:
+    """Return whether an id is that of a running episode of the gateway, or of a response in one."""
+    recorders = memory.session.recorders
+    return any(one.session_episode(id_, holder.author) is not None for one in recorders) or any(
+        one.is_open(id_) for one in recorders if isinstance(one, CallRecorder)
+    )
+
+
+def _check_running(
+    memory: Memory,
+    inference_id: object,
+    question: object,
+    holder: Token,
+    feedback: Feedback | float | None,
+    step: int | None = None,
 ) -> bool:
     """Return whether feedback is on a running episode of a session, or on a decision of one.
 
@@ -286,7 +321,7 @@ def _is_running(
             of_steps = judged.steps if judged.at is None else judged.steps[judged.at : judged.at + 1]
             if named == id_ and name is not None and not _asks(judged.task, of_steps, name):
                 raise _unasked(question, id_)
-            about_one = judged.at is not None or isinstance(feedback, Label | OwnAnswer)
+            about_one = judged.at is not None or step is not None or isinstance(feedback, Label | OwnAnswer)
             _check_one_of(len(judged.steps) if about_one and feedback is not None else 1)
             if isinstance(feedback, Label) and of_steps[0].prior is not None:
                 stored_action(memory.redacted(feedback.right), of_steps[0].prior, judged.task)
@@ -298,7 +333,7 @@ def _ended(
     memory: Memory, inference_id: object, question: object, holder: Token, feedback: Feedback | float | None
 ) -> str:
     """Return the id of the episode of a decision that feedback is on; a running one ends, unless that is refused."""
-    _is_running(memory, inference_id, question, holder, feedback)
+    _check_running(memory, inference_id, question, holder, feedback)
     id_, name = _names(memory, inference_id, question, holder)
     for recorder in memory.session.recorders:
         for one in {id_, episode_id(id_, name)}:
