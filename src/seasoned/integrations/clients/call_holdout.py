@@ -63,18 +63,20 @@ class CallArms:
         settings: of the holdout.
         mode: of the client.
         memory: stores the assignments.
+        client: the name of the kind of client, in the epoch and in the policy of the control group.
 
     Raises:
         InputError: a setting breaks its rule.
     """
 
-    def __init__(self, settings: CallHoldout, mode: CallMode, memory: Memory) -> None:
+    def __init__(self, settings: CallHoldout, mode: CallMode, memory: Memory, client: str = "wrap") -> None:
         check_flag("shadow", settings.shadow)
+        self.control_policy = f"{client}:observe"
         self._shadow_mode = mode if settings.shadow else None
         policy = mode.policy if isinstance(mode, CallVotes | CallDecisions) else ModelAlone()
         detail = f"n={mode.n}" if isinstance(mode, CallVotes) else ""
         detail = f"{mode.method}, n={mode.n}" if isinstance(mode, CallDecisions) else detail
-        parts = (f"wrap:{mode.name}", detail, settings.epoch or "")
+        parts = (f"{client}:{mode.name}", detail, settings.epoch or "")
         self._holdout = Holdout(
             policy, memory, bounds=settings.bounds, family=settings.family, epoch="; ".join(filter(None, parts))
         )

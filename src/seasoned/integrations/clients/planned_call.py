@@ -5,66 +5,34 @@ from __future__ import annotations
 import functools
 import json
 import logging
-from collections.abc import Callable, Generator, Mapping, Sequence
+from collections.abc import Generator, Mapping, Sequence
 from dataclasses import dataclass, replace
-from typing import Any, NamedTuple, TypeAlias, TypeVar
+from typing import Any, NamedTuple, TypeAlias
 
-from seasoned.errors import InputError, ModelAnswerError, ModelError, SeasonedError
+from seasoned.errors import InputError, ModelAnswerError, ModelError
 from seasoned.integrations.clients.call_decisions import CallDecisions, actions_of, options_to_decide
 from seasoned.integrations.clients.call_holdout import CallArms
 from seasoned.integrations.clients.call_modes import CallMode, CallVotes, PromptText
 from seasoned.integrations.clients.call_recorder import CallRecorder
-from seasoned.integrations.clients.conversations import CallContext, RecordedCall, ShadowNote
+from seasoned.integrations.clients.conversations import CallContext
 from seasoned.integrations.clients.label_question import label_reading
-from seasoned.integrations.clients.prompt_block import framed_block, without_blocks
+from seasoned.integrations.clients.model_call import CallGuard, ModelCall
+from seasoned.integrations.clients.prompt_block import framed_block
 from seasoned.integrations.clients.tool_evidence import TEXT_ANSWER, tool_of
 from seasoned.integrations.clients.wires.answers import is_event_stream, read_answer
 from seasoned.integrations.clients.wires.event_stream import json_events
 from seasoned.integrations.clients.wires.wire_format import ModelAnswer, RequestMoment, ToolOptions, WireFormat
-from seasoned.policies.fallback.fail_open import MemoryFallback
 from seasoned.protocols import Usage
 from seasoned.types import Prior, StepRef
 
-__all__ = ["CallGuard", "Requests", "WrappedCall"]
+__all__ = ["Requests", "WrappedCall"]
 
 Requests: TypeAlias = Generator[list[bytes], list[Any], Any]
 """Yields requests that are answered all at once, is sent their responses or errors, and returns the request that is the
 call, the response that is its answer, or the error that is raised."""
 
-Result = TypeVar("Result")
 _LOG = logging.getLogger("seasoned.clients")
 _REFUSED = (400, 413, 422)
-
-
-class CallGuard:
-    """Runs what this package does in a call, so that no error of it reaches the agent, unless that was asked for.
-
-    Args:
-        recorder: of the memory.
-        timeout_s: the longest that a call waits for memory at a time, in seconds.
-        raises: whether errors are raised, those of the background too.
-    """
-
-    def __init__(self, recorder: CallRecorder, timeout_s: float, *, raises: bool) -> None:
-        self._recorder, self._raises = recorder, raises
-        what = "memory's part of a call"
-        self._fallback = MemoryFallback(timeout_s, on_error="raise" if raises else "base", what=what)
-
-    def run(self, work: Callable[[], Result]) -> Result | None:
-        """Return the result of some work, or None after an error, which is logged or raised."""
-        try:
-            if self._raises:
-                self._recorder.raise_error()
-            return work()
-        except Exception as error:
-            if self._raises:
-                raise
-            _LOG.warning("Memory had no part in a call: %s", error, exc_info=not isinstance(error, SeasonedError))
-            return None
-
-    def ask_memory(self, work: Callable[[], Result]) -> Result | None:
-        """Return the result of some work that needs the memory; None also if it fails or takes too long."""
-        return self.run(lambda: self._fallback.run(work, otherwise=lambda reason: None))
 
 
 @dataclass(frozen=True, slots=True)
@@ -98,7 +66,7 @@ class _Reading:
         return next((one for one, called in zip(self.responses, self.tools, strict=True) if called == tool), None)
 
 
-class WrappedCall:
+class WrappedCall(ModelCall):
     """One call of a wrapped client.
 
     Args:
@@ -121,15 +89,12 @@ class WrappedCall:
         body: bytes,
         context: CallContext,
     ) -> None:
-        self._guard, self._recorder, self._mode, self._arms = guard, recorder, mode, arms
-        self._wire, self._body = wire, body
-        self._plain = self._context = context
+        super().__init__(guard, recorder, mode, arms, wire, functools.partial(_parsed, body), context)
+        self._body = body
 
     def requests(self) -> Requests:
         """Take part in the call, as the mode says; see `Requests`."""
-        mode = self._mode
-        if self._arms is not None and not self._is_treated(self._arms):
-            mode = None
+        mode = self._permitted_mode()
         if mode is None:
             return self._body
         prepared = self._guard.ask_memory(functools.partial(self._prepared, mode))
@@ -142,11 +107,6 @@ class WrappedCall:
         self._context = replace(self._context, shown=prepared.shown)
         return prepared.body
 
-    @property
-    def context(self) -> CallContext:
-        """What is recorded of the call, with what memory did in it so far."""
-        return self._context
-
     def after_refusal(self, sent: bytes, status: int) -> bytes | None:
         """Return the agent's own request if another one was sent and refused, as a prompt that is too long is."""
         if sent == self._body or status not in _REFUSED:
@@ -157,45 +117,21 @@ class WrappedCall:
 
     def finish(self, response: Any, body: bytes | None) -> None:
         """Record the call in the background."""
-        self._guard.run(lambda: self._recorder.submit(functools.partial(self._read, response, body)))
+        self._record(lambda: self._answer(response, response.content if body is None else _decoded(response, body)))
 
     # ---------------------------------------------------------------------------------------------- before the call
-
-    @property
-    def _task(self) -> str | None:
-        scope = self._context.scope
-        return (scope and scope.task) or self._context.task
-
-    def _is_treated(self, arms: CallArms) -> bool:
-        """Assign the episode of this call if that was not done, and return whether memory may take part in it."""
-        body = self._guard.run(lambda: _parsed(self._body))
-        if body is None:
-            return False
-
-        def settle() -> None:
-            self._guard.ask_memory(self._recorder.settle)
-
-        unit = self._guard.run(lambda: arms.unit(self._wire, body, self._context.scope, settle))
-        if unit is None:
-            return False
-        model = str(body.get("model") or "model")
-        arm = self._guard.ask_memory(lambda: arms.arm(unit, self._task, model))
-        policy = self._context.policy if arm == "treated" else "wrap:observe"
-        self._plain = self._context = replace(self._context, unit=unit, arm=arm, policy=policy)
-        return arm == "treated"
 
     def _prepared(self, mode: CallMode) -> _Prepared | None:
         """Return what memory has to say about the request; None: nothing.
 
         It changes nothing of the call, which may have gone on without memory by then.
         """
-        body = _parsed(self._body)
-        units = without_blocks(self._wire.units(body))
-        if not units:
+        body = self._request()
+        moment = self._moment(body)
+        if moment is None:
             return None
-        moment = self._wire.moment(units)
         if isinstance(mode, PromptText):
-            recalled = mode.recall(moment, self._task, functools.partial(self._wire.can_call, body))
+            recalled = self._recalled(mode, body, moment)
             extended = self._wire.extended(body, framed_block(recalled.text)) if recalled.text else None
             return None if extended is None else _Prepared(moment, _json_bytes(extended), recalled.shown)
         options = options_to_decide(self._wire, body)
@@ -295,28 +231,6 @@ class WrappedCall:
         answer = self._answer(response, response.content)
         actions = () if answer is None else self._wire.actions(answer.units)
         return None if answer is None or not actions else _Vote(actions[0], answer.has_calls)
-
-    def _read(self, response: Any, body: bytes | None) -> RecordedCall | None:
-        """Return the call as it was answered; None if its answer cannot be read."""
-        answer = self._answer(response, response.content if body is None else _decoded(response, body))
-        if answer is None:
-            return None
-        if self._arms is not None and self._context.unit is not None and answer.id is not None:
-            self._arms.answered(answer.id, self._context.unit)
-        request = _parsed(self._body)
-        if self._arms is not None and self._context.arm == "control":
-            self._context = replace(self._context, shadow=self._shadow(self._arms, request, answer))
-        return RecordedCall(self._wire, request, answer, self._context)
-
-    def _shadow(self, arms: CallArms, request: Mapping[str, Any], answer: ModelAnswer) -> ShadowNote | None:
-        """Return what memory would have done; None also where it cannot say, so that the call is recorded anyway."""
-        if self._recorder.is_waiting_for_store:
-            return None
-        try:
-            return arms.shadow(self._wire, request, answer, self._task)
-        except SeasonedError as error:
-            _LOG.info("Memory could not say what it would have done: %s", error)
-            return None
 
     def _answer(self, response: Any, content: bytes) -> ModelAnswer | None:
         """Return the answer of a response; None of one that was not received to its end, and is no stream."""

@@ -3,34 +3,27 @@
 from __future__ import annotations
 
 import os
-from typing import Literal, TypeVar, get_args
+from typing import TypeVar
 
-from seasoned.checks import check_flag, check_instance, check_number, check_one_of, check_text
 from seasoned.errors import InputError, excerpt
 from seasoned.integrations.clients.call_decisions import CallDecisions
-from seasoned.integrations.clients.call_holdout import CallArms, CallHoldout
-from seasoned.integrations.clients.call_modes import AdviceText, CallMode, CallVotes, ExampleText, warm_up
-from seasoned.integrations.clients.call_recorder import CallRecorder, recorder_of
-from seasoned.integrations.clients.conversations import CallContext
-from seasoned.integrations.clients.episode_scope import current_episode
+from seasoned.integrations.clients.call_holdout import CallHoldout
+from seasoned.integrations.clients.call_modes import CallVotes
+from seasoned.integrations.clients.call_settings import CallSettings, Mode, OnError, call_settings
 from seasoned.integrations.clients.http_client import observed_http_client
-from seasoned.integrations.clients.planned_call import CallGuard, WrappedCall
+from seasoned.integrations.clients.planned_call import WrappedCall
 from seasoned.integrations.clients.wires.chat_wire import ChatWire
 from seasoned.integrations.clients.wires.messages_wire import MessagesWire
 from seasoned.integrations.clients.wires.responses_wire import ResponsesWire
 from seasoned.integrations.clients.wires.wire_format import WireFormat
 from seasoned.integrations.rewards.reward_rules import RewardRules
-from seasoned.integrations.rewards.rules_file import load_rules
 from seasoned.memory import Memory
 from seasoned.policies.advice import Advisor
 from seasoned.policies.examples.retrieval import Examples
-from seasoned.policies.jitrl import JitRL
 
 __all__ = ["WIRE_FORMATS", "Mode", "wrap"]
 
 Client = TypeVar("Client")
-Mode = Literal["observe", "examples", "advice", "votes", "decisions"]
-OnError = Literal["log", "raise"]
 WIRE_FORMATS: tuple[WireFormat, ...] = (ChatWire(), ResponsesWire(), MessagesWire())
 
 
@@ -96,13 +89,17 @@ def wrap(
         ...     type(client).__name__
         'OpenAI'
     """
-    check_instance("memory", memory, Memory, next_step='Pass Memory.open("agent.db").')
-    if task is not None:
-        check_text("task", task)
-    check_flag("awaits_feedback", awaits_feedback)
-    check_number("timeout_s", timeout_s, above=0.0, next_step="Pass seconds, such as 0.2.")
-    check_one_of("on_error", on_error, get_args(OnError))
-    rules = rewards if rewards is None or isinstance(rewards, RewardRules) else load_rules(rewards)
+    settings = call_settings(
+        memory,
+        "wrap",
+        mode=mode,
+        holdout=holdout,
+        task=task,
+        awaits_feedback=awaits_feedback,
+        timeout_s=timeout_s,
+        on_error=on_error,
+        rewards=rewards,
+    )
     http_client = getattr(client, "_client", None)
     copied = getattr(client, "with_options", None)
     if copied is None or not hasattr(http_client, "send") or not hasattr(http_client, "build_request"):
@@ -111,78 +108,26 @@ def wrap(
             "a client is one of the packages openai or anthropic",
             "Pass OpenAI() or Anthropic(), for example.",
         )
-    recorder, chosen = recorder_of(memory), _mode(mode, memory)
-    arms = _arms(holdout, chosen, memory)
-    guard = CallGuard(recorder, timeout_s, raises=on_error == "raise")
-    guard.run(lambda: warm_up(chosen, memory))
-    observer = _Observer(recorder, guard, chosen, arms, task, awaits_feedback, rules)
-    wrapped: Client = copied(http_client=observed_http_client(http_client, observer))
+    settings.warm_up()
+    wrapped: Client = copied(http_client=observed_http_client(http_client, _Observer(settings)))
     return wrapped
-
-
-def _arms(holdout: bool | CallHoldout, mode: CallMode | None, memory: Memory) -> CallArms | None:
-    """Return what assigns episodes to memory or to the control group; None: all get memory."""
-    if holdout is False:
-        return None
-    given = CallHoldout() if holdout is True else holdout
-    settings = check_instance("holdout", given, CallHoldout, next_step="Pass True, or CallHoldout(bounds=(-1.0, 1.0)).")
-    if mode is None:
-        raise InputError(
-            "holdout in the mode observe",
-            "a holdout leaves memory out of some episodes, and this mode leaves it out of all",
-            'Pass mode="examples", for example.',
-        )
-    return CallArms(settings, mode, memory)
-
-
-def _mode(mode: object, memory: Memory) -> CallMode | None:
-    """Return what a mode does with a call; None: nothing."""
-    if isinstance(mode, CallVotes | CallDecisions):
-        return mode
-    if isinstance(mode, Examples):
-        return ExampleText(mode)
-    if isinstance(mode, Advisor):
-        return AdviceText(mode)
-    known = check_one_of("mode", mode, get_args(Mode))
-    if known == "examples":
-        return ExampleText(Examples(memory))
-    if known == "votes":
-        return CallVotes(JitRL(memory))
-    if known == "decisions":
-        return CallDecisions(JitRL(memory))
-    return AdviceText(Advisor(memory)) if known == "advice" else None
 
 
 class _Observer:
     """Plans the calls of one wrapped client."""
 
-    def __init__(
-        self,
-        recorder: CallRecorder,
-        guard: CallGuard,
-        mode: CallMode | None,
-        arms: CallArms | None,
-        task: str | None,
-        awaits_feedback: bool,
-        rewards: RewardRules | None,
-    ) -> None:
-        self._recorder, self._guard = recorder, guard
-        self._mode, self._arms = mode, arms
-        self._task, self._awaits_feedback, self._rewards = task, awaits_feedback, rewards
+    def __init__(self, settings: CallSettings) -> None:
+        self._settings = settings
 
     @property
     def reads_memory(self) -> bool:
         """Whether memory is asked before a call."""
-        return self._mode is not None
+        return self._settings.mode is not None
 
     def plan(self, method: str, path: str, body: bytes) -> WrappedCall | None:
         """Return the call that a request makes; None if it is none of a model."""
         wire = next((one for one in WIRE_FORMATS if path.endswith(one.path)), None)
         if method != "POST" or wire is None:
             return None
-        scope = current_episode()
-        if scope is not None and self._recorder not in scope.listeners:
-            scope.listeners.append(self._recorder)
-        name = "observe" if self._mode is None else self._mode.name
-        context = CallContext(scope, self._task, self._awaits_feedback, f"wrap:{name}", rewards=self._rewards)
-        return WrappedCall(self._guard, self._recorder, self._mode, self._arms, wire, body, context)
+        own = self._settings
+        return WrappedCall(own.guard, own.recorder, own.mode, own.arms, wire, body, own.context(own.current_episode()))
