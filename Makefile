@@ -11,7 +11,7 @@ PYTEST_FLAGS ?= -n 2 --dist loadfile --no-loadscope-reorder
 
 .DEFAULT_GOAL := help
 .DELETE_ON_ERROR:
-.PHONY: help demo placebo setup test properties test-slow test-transformers test-litellm test-browser test-ray test-jericho test-harbor test-clients faults check format docs bench clean
+.PHONY: help demo placebo setup test properties test-slow test-transformers test-frameworks test-litellm test-browser test-ray test-jericho test-harbor test-clients faults check format docs bench clean
 
 help: ## list the commands
 	@sed -n 's/^\([a-z-]*\):.*## /\1\t/p' Makefile | expand -t 12
@@ -36,8 +36,15 @@ test-slow: $(VENV)/dev.stamp ## run the tests that take minutes
 test-transformers: .venv-transformers/stamp ## run the tests that need PyTorch, in an environment of their own
 	@.venv-transformers/bin/python -m pytest tests/llms/test_exact_transformers.py -m transformers --timeout 900
 
+FRAMEWORK_TESTS = tests/integrations/frameworks
+FRAMEWORK_PAGES = langchain-agents or pydantic-ai-agents or openai-agents-sdk or litellm-calls
+test-frameworks: .venv-frameworks/stamp ## run the tests of agents by LangChain, Pydantic AI and the OpenAI Agents SDK, in an environment of their own
+	@.venv-frameworks/bin/python -m pytest $(FRAMEWORK_TESTS)
+	@.venv-frameworks/bin/python -m pytest tests/test_docs.py -k "$(FRAMEWORK_PAGES)"
+
 test-litellm: .venv-litellm/stamp ## run the tests that need LiteLLM, in an environment of their own
-	@.venv-litellm/bin/python -m pytest tests/llms/test_llm_litellm.py --timeout 900
+	@.venv-litellm/bin/python -m pytest tests/llms/test_llm_litellm.py $(FRAMEWORK_TESTS) --timeout 900
+	@.venv-litellm/bin/python -m pytest tests/test_docs.py -k "$(FRAMEWORK_PAGES)"
 
 test-browser: .venv-browser/stamp ## run the tests that need BrowserGym (and a Chromium), in an environment of their own
 	@.venv-browser/bin/python -m pip --disable-pip-version-check install -qq -e '.[serve]' httpx
@@ -116,6 +123,12 @@ $(VENV)/demo.stamp: pyproject.toml $(VENV)/python.stamp
 	@echo 'Installing clients of model APIs into $(@D) (once)'
 	@$(BIN)/python -m venv $(@D)
 	@$(@D)/bin/python -m pip --disable-pip-version-check install -qq -e . $(CLIENTS) pytest pytest-timeout hypothesis
+	@touch $@
+
+.venv-frameworks/stamp: pyproject.toml $(VENV)/python.stamp
+	@echo 'Installing agent frameworks into $(@D) (once)'
+	@$(BIN)/python -m venv $(@D)
+	@$(@D)/bin/python -m pip --disable-pip-version-check install -qq -e '.[langchain,pydantic-ai,openai-agents]' 'langchain-openai>=1.1' pytest pytest-timeout hypothesis
 	@touch $@
 
 # Harbor needs a newer Python than the rest.

@@ -43,6 +43,7 @@ MODULES = (
     "seasoned.lab.code_survival.survival",
     "seasoned.integrations.harbor",
     "seasoned.integrations.mcp",
+    "seasoned.integrations.frameworks",
 )
 SECTIONS = {"Args", "Example", "Raises", "Returns", "Yields"}
 

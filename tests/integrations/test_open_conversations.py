@@ -10,9 +10,9 @@ import pytest
 from seasoned.integrations.clients.conversations import CallContext, Conversations, RecordedCall
 from seasoned.integrations.clients.ended_episode import recorded_turns
 from seasoned.integrations.clients.episode_scope import CurrentEpisode
-from seasoned.integrations.clients.response_messages import ResponseMessages
 from seasoned.integrations.clients.wires.answers import read_answer
 from seasoned.integrations.clients.wires.chat_wire import ChatWire
+from seasoned.integrations.clients.wires.response_messages import ResponseMessages
 from seasoned.integrations.clients.wires.responses_wire import ResponsesWire
 
 

@@ -43,11 +43,15 @@ class CallRecorder:
         memory: stores the episodes. Closing it stores the open ones as truncated.
         idle_s: an episode whose next call does not come within this time is over.
         max_bytes: of the calls and episodes that wait for the threads, above which there is no room.
+
+    Attributes:
+        before_close: called first when this is closed, to end episodes that know no end of their own.
     """
 
     def __init__(self, memory: Memory, *, idle_s: float = _IDLE_S, max_bytes: int = _MAX_WAITING_BYTES) -> None:
         self._memory = memory
         self._idle_s, self._max_bytes = idle_s, max_bytes
+        self.before_close: list[Callable[[], None]] = []
         self._error: Exception | None = None
         self._start()
         atexit.register(self.close)
@@ -202,6 +206,8 @@ class CallRecorder:
         atexit.unregister(self.close)
         if self._pid != os.getpid():  # a forked process has neither the thread nor the calls
             return
+        for end_running in self.before_close:
+            end_running()
 
         def end(conversations: Conversations) -> None:
             left = conversations.close_all()

@@ -1,4 +1,4 @@
-"""What a memory does in the calls of one client: the arguments that `wrap` and the agent frameworks share."""
+"""Checked arguments that `wrap` and the integrations of agent frameworks share: what memory does in calls."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from seasoned.integrations.clients.call_modes import AdviceText, CallMode, CallV
 from seasoned.integrations.clients.call_recorder import CallRecorder, recorder_of
 from seasoned.integrations.clients.conversations import CallContext
 from seasoned.integrations.clients.episode_scope import CurrentEpisode, current_episode
-from seasoned.integrations.clients.model_call import CallGuard
+from seasoned.integrations.clients.observed_call import CallGuard
 from seasoned.integrations.rewards.reward_rules import RewardRules
 from seasoned.integrations.rewards.rules_file import load_rules
 from seasoned.memory import Memory

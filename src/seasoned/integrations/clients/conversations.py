@@ -26,7 +26,7 @@ from dataclasses import dataclass, field, replace
 from typing import Any, NamedTuple, Protocol, TypeAlias, TypeVar
 
 from seasoned.integrations.clients.episode_scope import CurrentEpisode
-from seasoned.integrations.clients.response_messages import ResponseMessages
+from seasoned.integrations.clients.wires.response_messages import ResponseMessages
 from seasoned.integrations.clients.wires.wire_format import ModelAnswer, WireFormat, WireItem
 from seasoned.integrations.rewards.reward_rules import RewardRules
 from seasoned.protocols import Usage

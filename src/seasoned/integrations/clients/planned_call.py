@@ -16,7 +16,7 @@ from seasoned.integrations.clients.call_modes import CallMode, CallVotes, Prompt
 from seasoned.integrations.clients.call_recorder import CallRecorder
 from seasoned.integrations.clients.conversations import CallContext
 from seasoned.integrations.clients.label_question import label_reading
-from seasoned.integrations.clients.model_call import CallGuard, ModelCall
+from seasoned.integrations.clients.observed_call import REFUSED, CallGuard, ObservedCall
 from seasoned.integrations.clients.prompt_block import framed_block
 from seasoned.integrations.clients.tool_evidence import TEXT_ANSWER, tool_of
 from seasoned.integrations.clients.wires.answers import is_event_stream, read_answer
@@ -32,7 +32,6 @@ Requests: TypeAlias = Generator[list[bytes], list[Any], Any]
 call, the response that is its answer, or the error that is raised."""
 
 _LOG = logging.getLogger("seasoned.clients")
-_REFUSED = (400, 413, 422)
 
 
 @dataclass(frozen=True, slots=True)
@@ -66,7 +65,7 @@ class _Reading:
         return next((one for one, called in zip(self.responses, self.tools, strict=True) if called == tool), None)
 
 
-class WrappedCall(ModelCall):
+class WrappedCall(ObservedCall):
     """One call of a wrapped client.
 
     Args:
@@ -109,7 +108,7 @@ class WrappedCall(ModelCall):
 
     def after_refusal(self, sent: bytes, status: int) -> bytes | None:
         """Return the agent's own request if another one was sent and refused, as a prompt that is too long is."""
-        if sent == self._body or status not in _REFUSED:
+        if sent == self._body or status not in REFUSED:
             return None
         _LOG.warning("The endpoint refused (%d) a request that memory changed: it gets the agent's own.", status)
         self._context = self._plain

@@ -14,7 +14,7 @@ from seasoned.integrations.clients.call_holdout import CallArms, CallHoldout
 from seasoned.integrations.clients.call_modes import AdviceText, CallMode, CallVotes, ExampleText, warm_up
 from seasoned.integrations.clients.call_recorder import recorder_of
 from seasoned.integrations.clients.conversations import CallContext, ShadowNote
-from seasoned.integrations.clients.model_call import CallGuard
+from seasoned.integrations.clients.observed_call import CallGuard
 from seasoned.integrations.clients.planned_call import WrappedCall
 from seasoned.integrations.clients.prompt_block import framed_block, without_blocks
 from seasoned.integrations.clients.tool_evidence import TEXT_ANSWER, prior_of_action, tool_of

@@ -17,7 +17,10 @@ from seasoned.integrations.clients.prompt_block import without_blocks
 from seasoned.integrations.clients.wires.wire_format import ModelAnswer, RequestMoment, WireFormat
 from seasoned.policies.fallback.fail_open import MemoryFallback
 
-__all__ = ["CallGuard", "ModelCall"]
+__all__ = ["REFUSED", "CallGuard", "ObservedCall"]
+
+REFUSED = (400, 413, 422)
+"""Statuses of a request that is refused for what it says, as a prompt that is too long is."""
 
 Result = TypeVar("Result")
 _LOG = logging.getLogger("seasoned.clients")
@@ -54,7 +57,7 @@ class CallGuard:
         return self.run(lambda: self._fallback.run(work, otherwise=lambda reason: None))
 
 
-class ModelCall:
+class ObservedCall:
     """One call of a model, however it is sent.
 
     Args:
