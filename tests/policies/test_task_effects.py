@@ -2,12 +2,17 @@
 
 from __future__ import annotations
 
+import random
+
 import numpy as np
 import pytest
 
-from seasoned import Choice, Episode, JitRL, Memory, Step
+from seasoned import Choice, Episode, EvidenceQuery, JitRL, Memory, Step
 from seasoned.actions import ToolAction
 from seasoned.errors import InputError
+from seasoned.policies import ShuffledReturns
+from seasoned.policies.examples import ExampleQuery, Examples
+from seasoned.states import InputMessage, Transcript, TranscriptEncoder
 
 STATE = "agent: anything else"
 
@@ -209,3 +214,84 @@ def test_the_placebo_has_sums_by_task_of_its_own_returns():
         policy = JitRL(ShuffledReturns(memory, seed=0))
         decision = policy.decide(STATE, {cancel("W100"): -0.7, cancel("W900"): -0.7}, seed=0)
     assert decision.probs[cancel("W100")] == pytest.approx(0.5, abs=0.01)
+
+
+WORDS = list("abcdefghijklm")
+
+
+def paraphrase(words):
+    return " ".join(["cancel", "it", *words.sample(WORDS, 5)])
+
+
+def state_with(goal):
+    return Transcript([InputMessage("tool find", '{"flights": []}')], ["find"], goal).text
+
+
+def played(memory, goal_of, *, n_tasks=2, runs=20, seed=0):
+    """Tasks of success 0.95 to 0.05 at one state apart from its goal; the action names the order of the task."""
+    rng, rates = np.random.default_rng(seed), np.linspace(0.95, 0.05, n_tasks)
+    memory.add_many(
+        Episode(
+            f"task {task}", [Step(state_with(goal_of(task)), cancel(f"W{task}"), float(rng.random() < rates[task]))]
+        )
+        for _ in range(runs)
+        for task in rng.permutation(n_tasks).tolist()
+    )
+
+
+@pytest.mark.parametrize(("n_tasks", "runs"), [(2, 20), (20, 8), (100, 4)])
+def test_a_task_with_a_goal_in_other_words_for_each_run_is_no_advantage_either(n_tasks, runs):
+    """Nor where most runs of a task are not among the nearest states."""
+    words = random.Random(0)
+    even = {cancel(f"W{task}"): 0.0 for task in range(n_tasks)}
+    with Memory.open(":memory:", encoder=TranscriptEncoder()) as memory:
+        played(memory, lambda task: paraphrase(words), n_tasks=n_tasks, runs=runs)
+        decision = JitRL(memory).decide(state_with(paraphrase(words)), even, task="new", seed=0)
+    assert max(decision.probs.values()) < 1.2 / n_tasks
+
+
+def test_tasks_of_one_run_each_teach_each_other_whatever_their_goals():
+    words = random.Random(0)
+    with Memory.open(":memory:", encoder=TranscriptEncoder()) as memory:
+        memory.add_many(
+            Episode(f"ticket {i}", [Step(state_with(paraphrase(words)), ("deny", "refund")[i % 2], float(i % 2))])
+            for i in range(40)
+        )
+        decision = JitRL(memory).decide(state_with(paraphrase(words)), {"refund": -0.7, "deny": -0.7}, seed=0)
+    assert decision.probs["refund"] > 0.99
+
+
+def test_the_goal_that_is_pursued_says_which_task_is_played():
+    """Under a new goal another task's success says nothing; under a task's own goal what failed in it is known."""
+    goals = [f"cancel the flight of {name}" for name in "abcdefghij"]
+    with Memory.open(":memory:", encoder=TranscriptEncoder()) as memory:
+        played(memory, goals.__getitem__, n_tasks=10, runs=8)
+        policy, even = JitRL(memory), {cancel("W0"): -0.7, cancel("W9"): -0.7}
+        new = policy.decide(state_with("cancel it for zoe"), even, task="new", seed=0)
+        own = policy.decide(state_with(goals[9]), {cancel("W9"): -0.2, "ask": -1.7}, task="task 9", seed=0)
+    assert new.probs[cancel("W0")] == pytest.approx(0.5, abs=0.01)
+    assert own.probs[cancel("W9")] < 0.2
+
+
+def test_what_won_within_tasks_is_found_under_goals_in_other_words():
+    words, rng = random.Random(0), np.random.default_rng(0)
+    with Memory.open(":memory:", encoder=TranscriptEncoder()) as memory:
+        played(memory, lambda task: paraphrase(words))
+        memory.add_many(
+            Episode("third", [Step(state_with(paraphrase(words)), cancel(f"W5{i % 2}"), float(rng.random() < i % 2))])
+            for i in range(20)
+        )
+        even = {cancel("W50"): -0.7, cancel("W51"): -0.7}
+        decision = JitRL(memory).decide(state_with(paraphrase(words)), even, task="third", seed=0)
+    assert decision.probs[cancel("W51")] > 0.9
+
+
+def test_examples_and_the_placebo_leave_goals_out_alike():
+    words = random.Random(0)
+    with Memory.open(":memory:", encoder=TranscriptEncoder()) as memory:
+        played(memory, lambda task: paraphrase(words))
+        state, examples = state_with(paraphrase(words)), Examples(memory, avoid=True)
+        assert examples.retrieve(ExampleQuery("new", observation=state)) == ()
+        query = EvidenceQuery(state, k=8, threshold=0.0, unit="states", similarity="rarity", by_task=True)
+        real, shuffled = memory.evidence(query).by_task, ShuffledReturns(memory, seed=0).evidence(query).by_task
+    assert (shuffled.situations.tolist(), shuffled.episodes.sum()) == (real.situations.tolist(), 8)

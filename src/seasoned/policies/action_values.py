@@ -7,14 +7,8 @@ from collections.abc import Callable
 
 import numpy as np
 
-from seasoned.core import (
-    LEAST_IDENTIFYING_SHARE,
-    AdvantageEstimate,
-    TaskCells,
-    identifying_cells,
-    share_of_identifying_steps,
-)
-from seasoned.policies.call_evidence import action_rows
+from seasoned.core import LEAST_IDENTIFYING_SHARE, AdvantageEstimate, identifying_cells, share_of_identifying_steps
+from seasoned.policies.call_evidence import action_rows, task_cells
 from seasoned.policies.jitrl import JitRL
 from seasoned.protocols import EvidenceSource
 from seasoned.types import Evidence, EvidenceQuery, normalize_action
@@ -145,7 +139,7 @@ def _actions_of_one_task(evidence: Evidence) -> frozenset[int]:
     sums, similarities = evidence.by_task, evidence.similarities
     if sums is None or similarities is None:
         return frozenset()
-    cells = TaskCells(sums.states, sums.actions, sums.tasks, sums.counts, sums.totals, sums.episodes)
+    cells = task_cells(sums)
     if share_of_identifying_steps(cells, similarities) < LEAST_IDENTIFYING_SHARE:
         return frozenset()
     return frozenset(sums.actions[identifying_cells(cells)].tolist())

@@ -1,4 +1,4 @@
-"""Evidence about tool calls: spellings of one call, calls of one tool, and calls that fit the present state."""
+"""Evidence about tool calls: spellings of one call, calls of one tool or task, and calls that fit the present state."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from collections.abc import Sequence
 import numpy as np
 
 from seasoned.actions import CallForm, NamedCall, call_forms, is_call_like, named_call
-from seasoned.core import CallShapes
+from seasoned.core import CallShapes, TaskCells
 from seasoned.types import (
     Evidence,
     Floats,
@@ -33,6 +33,7 @@ __all__ = [
     "merge_actions",
     "merge_spellings",
     "proposable",
+    "task_cells",
 ]
 
 _SEVERAL_TASKS = 2
@@ -164,7 +165,7 @@ def _merged_tasks(sums: TaskSums, merged: Ints) -> TaskSums:
     cells = [sums.states, merged[sums.actions], sums.tasks]
     (states, actions, tasks), of = np.unique(cells, axis=1, return_inverse=True)
     counts, totals = _sums(of, sums.counts, len(states)), _sums(of, sums.totals, len(states))
-    return TaskSums(states, actions, tasks, counts, totals, sums.episodes, sums.current)
+    return dataclasses.replace(sums, states=states, actions=actions, tasks=tasks, counts=counts, totals=totals)
 
 
 def _sums(of: Ints, column: Floats, n: int) -> Floats:
@@ -182,6 +183,12 @@ def _merged_choice(choice: ObservedChoice, merged: Ints) -> ObservedChoice | Non
     """Return the choice among distinct actions; None if they are all one."""
     options = tuple(dict.fromkeys(merged[list(choice.options)].tolist()))
     return choice._replace(options=options, chosen=int(merged[choice.chosen])) if len(options) > 1 else None
+
+
+def task_cells(sums: TaskSums) -> TaskCells:
+    """Return the sums by task as what the estimators of tasks' effects take."""
+    columns = sums.states, sums.actions, sums.tasks, sums.counts, sums.totals, sums.episodes
+    return TaskCells(*columns, situations=sums.situations)
 
 
 def call_shapes(actions: Sequence[str], rows: Ints, evidence: Evidence) -> CallShapes | None:

@@ -18,7 +18,6 @@ from seasoned.core import (
     ReturnLabels,
     SimilarStates,
     Sums,
-    TaskCells,
     UntriedReturn,
     capped_beta,
     faded,
@@ -30,7 +29,7 @@ from seasoned.core import (
 )
 from seasoned.errors import InputError, counted
 from seasoned.policies.base_policy import base_decision, generator
-from seasoned.policies.call_evidence import action_rows, call_shapes, merge_spellings, proposable
+from seasoned.policies.call_evidence import action_rows, call_shapes, merge_spellings, proposable, task_cells
 from seasoned.policies.candidates import Candidates, check_candidates
 from seasoned.policies.frontier import frontier_note, towards_frontier
 from seasoned.policies.jitrl_settings import JitRLSettings
@@ -357,7 +356,7 @@ class JitRL:
             cells = faded(cells, since, rate=self.settings.change_rate, mean=expected.mean, unit=unit)
         process, sums = self.settings.process, evidence.by_task
         if sums is not None:
-            by_task = TaskCells(sums.states, sums.actions, sums.tasks, sums.counts, sums.totals, sums.episodes)
+            by_task = task_cells(sums)
             shares = {"level": process.level, "noise": process.noise, "mean": expected.mean}
             cells = within_tasks(cells, by_task, to_each_other, to_query=to_query, **shares)
         return process.estimate(

@@ -93,8 +93,11 @@ class TaskSums:
         counts: shape (L,), steps and labels, unweighted. 0: one task is known that took this action at this state,
             before the latest steps, and not how often.
         totals: shape (L,), sums of the returns of these steps.
-        episodes: shape (T,), the number of episodes of each task at these states, as far as they are known.
+        episodes: shape (T,), the number of episodes of each task at these states, as far as they are known; where
+            states have goals, among the latest of the namespace too.
         current: the number of the task being played; -1: it is none of these.
+        situations: shape (S,), of each state the number of what it is apart from its goal, the goal of the query being
+            a part of it; None: no state has a goal.
     """
 
     states: Ints
@@ -104,6 +107,7 @@ class TaskSums:
     totals: Floats
     episodes: Ints
     current: int = -1
+    situations: Ints | None = None
 
 
 class ObservedChoice(NamedTuple):

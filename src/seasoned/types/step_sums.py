@@ -8,7 +8,7 @@ from typing import NamedTuple
 
 import numpy as np
 
-from seasoned.types.evidence import StateSums, TaskSums
+from seasoned.types.evidence import Ints, StateSums, TaskSums
 
 __all__ = ["CountedStep", "state_sums", "task_sums"]
 
@@ -41,12 +41,13 @@ def state_sums(steps: Iterable[CountedStep]) -> StateSums:
     return StateSums(states, actions, counts, counts.copy(), totals, squares)
 
 
-def task_sums(steps: Iterable[CountedStep], current: str | None) -> TaskSums:
+def task_sums(steps: Iterable[CountedStep], current: str | None, situations: Ints | None = None) -> TaskSums:
     """Return the sums by distinct state, action and task.
 
     Args:
         steps: the steps.
         current: the task being played.
+        situations: of the states, see `TaskSums`.
     """
     number_of: dict[str, int] = {}
     episodes: defaultdict[int, set[str]] = defaultdict(set)
@@ -60,4 +61,4 @@ def task_sums(steps: Iterable[CountedStep], current: str | None) -> TaskSums:
     states, actions, tasks = np.array(list(cells), dtype=np.int64).reshape(-1, 3).T
     counts, totals = np.array(list(cells.values()), dtype=np.float64).reshape(-1, 2).T
     n_episodes = np.array([len(episodes[task]) for task in range(len(number_of))], dtype=np.int64)
-    return TaskSums(states, actions, tasks, counts, totals, n_episodes, number_of.get(current or "", -1))
+    return TaskSums(states, actions, tasks, counts, totals, n_episodes, number_of.get(current or "", -1), situations)

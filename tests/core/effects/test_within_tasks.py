@@ -38,6 +38,14 @@ def test_effects_equal_dense_generalised_least_squares(seed, n_states, n_tasks):
     assert found == pytest.approx(expected, abs=1e-8)
 
 
+COLUMNS = ("states", "actions", "tasks", "counts", "totals", "episodes")
+
+
+def cells_of(by_task):
+    n = by_task.counts
+    return Cells(by_task.states, by_task.actions, n, n, by_task.totals, by_task.totals**2 / n + 0.1)
+
+
 def order_numbers(wins):
     """One state, one action a task, ten runs of each."""
     return cells_by_task([(0, task, task, 10, won) for task, won in enumerate(wins)], len(wins))
@@ -83,3 +91,46 @@ def test_the_effect_leaves_the_returns_of_tasks_whose_actions_others_take_as_the
 def test_similarities_of_too_few_states_are_refused():
     with pytest.raises(InputError, match="similarity"):
         task_effects(cells_by_task([(1, 0, 0, 1, 1)], 1), np.eye(1), level=0.3, noise=0.1, mean=0.0)
+
+
+@given(st.integers(0, 10**6), st.integers(1, 4), st.integers(1, 3))
+def test_states_of_one_situation_are_compared_as_one_state(seed, n_situations, runs):
+    """Each run of a task is a state of its own; its cells get the mean that one state for all of them would have."""
+    rng = np.random.default_rng(seed)
+    rows, situations = [], []
+    for situation in range(n_situations):
+        for task in range(3):
+            for _ in range(runs + 1):
+                rows.append((len(situations), task, task, 1, rng.normal()))
+                situations.append(situation)
+    totals = {}
+    for state, _, task, _, total in rows:
+        totals[situations[state], task] = totals.get((situations[state], task), 0.0) + total
+    own = cells_by_task(rows, 3)
+    merged = cells_by_task([(situation, task, task, runs + 1, total) for (situation, task), total in totals.items()], 3)
+    by_situation = TaskCells(*(getattr(own, name) for name in COLUMNS), situations=np.array(situations))
+    same = (np.array(situations)[:, None] == situations).astype(float)
+    to_each_other = 0.5 * same + 0.5 * np.eye(len(situations))
+    settings = {"level": 0.3, "noise": 0.1, "mean": 0.4}
+    found = within_tasks(cells_of(own), by_situation, to_each_other, **settings)
+    expected = within_tasks(cells_of(merged), merged, np.eye(n_situations), **settings)
+    for situation, task in {(situations[s], task) for s, _, task, *_ in rows}:
+        here = (np.array(situations) == situation) & (own.tasks == task)
+        there = (merged.states == situation) & (merged.tasks == task)
+        mean = expected.totals[there].sum() / expected.weights[there].sum()
+        assert found.totals[here] / found.weights[here] == pytest.approx(np.full(runs + 1, mean), abs=1e-9)
+    assert share_of_identifying_steps(own) == 0.0
+
+
+@given(st.integers(0, 10**6))
+def test_situations_that_are_the_states_change_nothing(seed):
+    rng = np.random.default_rng(seed)
+    rows = [(s, 2 * t + int(a), t, 3, rng.normal()) for s in range(2) for t in range(3) for a in range(2)]
+    cells = cells_by_task(rows, 3)
+    named = TaskCells(*(getattr(cells, name) for name in COLUMNS), situations=np.arange(2))
+    kernel = np.array([[1.0, 0.4], [0.4, 1.0]])
+    found, expected = (
+        within_tasks(cells_of(cells), by_task, kernel, level=0.3, noise=0.1, mean=0.2) for by_task in (named, cells)
+    )
+    assert found.totals == pytest.approx(expected.totals, abs=1e-9)
+    assert found.squares == pytest.approx(expected.squares, abs=1e-9)

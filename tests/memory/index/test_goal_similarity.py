@@ -14,7 +14,7 @@ from seasoned.memory.index.jaccard import JaccardIndex
 from seasoned.memory.index.rarity import RarityIndex
 from seasoned.memory.index.term_keys import subword_keys
 from seasoned.states import InputMessage, Transcript, TranscriptEncoder
-from seasoned.states.transcript.goals import goal_feature, goal_terms, is_goal
+from seasoned.states.transcript.goals import apart_from_goal, goal_feature, goal_terms, is_goal
 
 WORDS = ["open", "opened", "lamp", "sea", "go"]
 GOALS = st.lists(st.sampled_from(["cancel", "cancelled", "change", "it", "bag"]), max_size=3).map(goal_feature)
@@ -135,3 +135,15 @@ def test_memory_ranks_the_same_screen_by_the_goal_and_jaccard_stays_plain():
         [best, _] = memory.search(query, k=2)
         left, right = memory.encoder.features(query), memory.encoder.features(best.experience.state)
         assert best.similarity == len(left & right) / len(left | right)
+
+
+@given(st.lists(SETS, min_size=1, max_size=12), SETS)
+def test_sets_are_of_one_situation_if_they_are_equal_apart_from_goals_that_are_not_pursued(stored, query):
+    layers, index = built(stored)
+    found = index.situations(layers, query, range(len(stored)))
+    if not any(map(is_goal, set().union(*stored))):
+        assert found is None
+        return
+    keys = [(apart_from_goal(each), goal_of(each) == goal_of(query)) for each in stored]
+    same = [[one == other for other in keys] for one in keys]
+    assert (found[:, None] == found).tolist() == same

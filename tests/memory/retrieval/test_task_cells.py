@@ -7,7 +7,7 @@ import dataclasses
 import numpy as np
 import pytest
 
-from seasoned import Episode, EvidenceQuery, Memory, Step
+from seasoned import Episode, EvidenceQuery, Memory, Step, TranscriptEncoder
 
 QUERY = EvidenceQuery(
     "alert pool", similarity="rarity", unit="states", by_task=True, k=8, threshold=0.0, current_task="night"
@@ -20,14 +20,15 @@ def sums(memory):
     return by_task, found.recent  # the moments of the latest returns of the task
 
 
-def episode(task, number, subject=None):
-    return Episode(task, [Step("alert pool", "restart", float(number % 2))], f"{task}-{number}", subject=subject)
-
-
+@pytest.mark.parametrize("goals", [False, True])
 @pytest.mark.parametrize("store", ["file", "two processes"])
-def test_sums_by_task_follow_other_tasks_and_erasures(tmp_path, store):
-    path = tmp_path / "a.db"
-    with Memory.open(path) as memory, Memory.open(path) as other:
+def test_sums_by_task_follow_other_tasks_and_erasures(tmp_path, store, goals):
+    def episode(task, number, subject=None):
+        state = f"goal:\nfind {'abcdefg'[number]}\nuser:\nalert pool" if goals else "alert pool"
+        return Episode(task, [Step(state, "restart", float(number % 2))], f"{task}-{number}", subject=subject)
+
+    path, encoder = tmp_path / "a.db", TranscriptEncoder() if goals else None
+    with Memory.open(path, encoder=encoder) as memory, Memory.open(path) as other:
         writer = memory if store == "file" else other
         work = [
             lambda: writer.add(episode("night", 1)),

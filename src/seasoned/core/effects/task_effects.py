@@ -38,6 +38,8 @@ class TaskCells:
             that took it, and how often is not.
         totals: shape (L,), sums of the returns of these steps, in reward units.
         episodes: shape (T,), the number of episodes of each task at these states, as far as they are known.
+        situations: shape (S,), the number of what each state is apart from its goal; None: no state has a goal. What
+            states say of the task is compared by these.
     """
 
     states: Ints
@@ -46,6 +48,7 @@ class TaskCells:
     counts: Floats
     totals: Floats
     episodes: Ints
+    situations: Ints | None = None
 
 
 def share_of_identifying_steps(cells: TaskCells, to_query: Floats | None = None) -> float:
@@ -78,9 +81,10 @@ def identifying_cells(cells: TaskCells) -> Bools:
 
 def _identifying(cells: TaskCells) -> Bools:
     """Return which cells are at a state that another task met too, with an action that no other task took."""
-    n_tasks_at = _distinct_pairs(cells.states, cells.tasks)
+    situations = cells.states if cells.situations is None else cells.situations[cells.states]
+    n_tasks_at = _distinct_pairs(situations, cells.tasks)
     n_tasks_of = _distinct_pairs(cells.actions, cells.tasks)
-    found: Bools = (n_tasks_at[cells.states] > 1) & (n_tasks_of[cells.actions] == 1)
+    found: Bools = (n_tasks_at[situations] > 1) & (n_tasks_of[cells.actions] == 1)
     return found
 
 
@@ -167,6 +171,9 @@ def within_tasks(
     advantage over another such action, and a task with one run says nothing about an action of its own. The sums do not
     change if less than half of all steps identify a task with several runs (`share_of_identifying_steps`).
 
+    Where states have goals, situations take the place of states: in the shares, in the effects, and in what an action
+    of one task alone earned, which is the same under all goals of a situation.
+
     A task has an effect if at least half of its own steps identify it; those of other tasks are evidence as they are.
     Cells of which no task is known have weight 0 then: their returns are not comparable with the rest.
 
@@ -199,8 +206,12 @@ def within_tasks(
         by_task.episodes,
     )
     n_tasks = len(by_task.episodes)
-    own = np.bincount(by_task.tasks, known * _identifying(by_task), n_tasks)
+    identifying = _identifying(by_task)
+    own = np.bincount(by_task.tasks, known * identifying, n_tasks)
     identified = own >= LEAST_IDENTIFYING_SHARE * np.bincount(by_task.tasks, known, n_tasks)
+    if by_task.situations is not None:
+        similarities = _between_situations(similarities, by_task.situations)
+        now = dataclasses.replace(now, states=by_task.situations[now.states])
     effects = task_effects(now, similarities, level=level, noise=noise, mean=mean, identified=identified)[now.tasks]
     shifts, products, squares = (
         np.bincount(at[held], column, size)[of]
@@ -208,9 +219,44 @@ def within_tasks(
     )
     # A cell without weight is untried.
     has_task = (np.bincount(at, minlength=size)[of] > 0).astype(np.float64)
-    return dataclasses.replace(
+    compared = dataclasses.replace(
         cells,
         weights=has_task * cells.weights,
         totals=has_task * (cells.totals - shifts),
         squares=has_task * np.maximum(cells.squares - 2.0 * products + squares, 0.0),
+    )
+    if by_task.situations is None:
+        return compared
+    of_one_task = np.bincount(at, identifying & identified[by_task.tasks], size)[of] > 0
+    return _one_under_all_goals(compared, by_task.situations[cells.states] * n_actions + cells.actions, of_one_task)
+
+
+def _between_situations(similarities: Floats, situations: Ints) -> Floats:
+    """Return the similarities between situations, the means of those of their states, and 1 to itself.
+
+    Means are a product B K B' and what is added to the diagonal is not negative, so that they are positive
+    semi-definite.
+    """
+    sizes = np.bincount(situations)
+    of_state = np.eye(len(sizes))[:, situations] / np.maximum(sizes, 1)[:, None]
+    between: Floats = of_state @ similarities @ of_state.T
+    np.fill_diagonal(between, 1.0)
+    return between
+
+
+def _one_under_all_goals(cells: Cells, groups: Ints, pooled: Bools) -> Cells:
+    """Return the sums in which the pooled cells of a group have the moments of all of them.
+
+    The goals of one task's runs are one goal in other words: what an action of that task alone is worth does not depend
+    on the words, and which of them a run that won had is chance.
+    """
+    weights, totals, squares = (
+        np.bincount(groups[pooled], column[pooled], int(groups.max(initial=-1)) + 1)[groups]
+        for column in (cells.weights, cells.totals, cells.squares)
+    )
+    shares = np.divide(cells.weights, weights, out=np.zeros_like(weights), where=pooled & (weights > _LEAST_WEIGHT))
+    return dataclasses.replace(
+        cells,
+        totals=np.where(pooled, shares * totals, cells.totals),
+        squares=np.where(pooled, shares * squares, cells.squares),
     )

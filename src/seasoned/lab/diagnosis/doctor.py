@@ -128,7 +128,7 @@ def diagnose(memory: Memory, *, policy: str = "default", last: int | None = None
         check_task_groups(episodes),
         check_actions_elsewhere(episodes),
         check_coverage(memory.encoder, episodes, seed=seed, path=memory.session.store.path, namespace=memory.namespace),
-        check_identifying_actions(states, episodes, scores, memory.encoder),
+        check_identifying_actions(states, episodes, scores),
         check_outcomes(scores, seed),
         check_held_back(scores),
         check_loops(states, episodes),

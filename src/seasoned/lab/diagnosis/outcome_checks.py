@@ -6,6 +6,7 @@ import math
 from collections import Counter, defaultdict
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+from itertools import chain
 from typing import Any
 
 import numpy as np
@@ -18,9 +19,7 @@ from seasoned.lab.diagnosis.state_checks import EncodedStates
 from seasoned.memory import Memory
 from seasoned.policies import JitRL
 from seasoned.policies.call_evidence import proposable
-from seasoned.protocols import StateEncoder
-from seasoned.states.encoder_names import ENCODERS
-from seasoned.states.transcript.goals import is_goal
+from seasoned.states.transcript.goals import apart_from_goal, is_goal
 from seasoned.types import Episode, Floats, normalize_action
 
 __all__ = [
@@ -268,10 +267,8 @@ def check_outcomes(found: OutcomeScores, seed: int = 0) -> CheckResult:
     )
 
 
-def check_identifying_actions(
-    states: EncodedStates, episodes: Sequence[Episode], found: OutcomeScores, encoder: StateEncoder
-) -> CheckResult:
-    """Check that actions do not say which task is played where states do not, nor states without their goals.
+def check_identifying_actions(states: EncodedStates, episodes: Sequence[Episode], found: OutcomeScores) -> CheckResult:
+    """Check that actions do not say which task is played where states, apart from their goals, do not.
 
     Goals in other words make a state of every run, although they need not say which task is played.
     """
@@ -283,12 +280,10 @@ def check_identifying_actions(
     runs = Counter(episode.task for episode in episodes)
     if len(runs) < 2 or max(runs.values()) < 2:
         return not_checked(name, f"{counted(len(runs), 'task')}, none of several with several runs", rule)
-    at_states = _identifying_share(states.features, episodes, runs)
-    without_goals = [[frozenset(one for one in state if not is_goal(one)) for state in run] for run in states.features]
-    part = max(at_states, _identifying_share(without_goals, episodes, runs))
+    without_goals = [[apart_from_goal(state) for state in run] for run in states.features]
+    part = _identifying_share(without_goals, episodes, runs)
     within = within_tasks_concordance(found)
-    by_transcript = encoder.identity == ENCODERS["transcript"].identity
-    advice = " text (the goals of these conversations are alike)" if by_transcript else ""
+    has_goals = any(map(is_goal, chain.from_iterable(chain.from_iterable(states.features))))
     repeated = counted(sum(n > 1 for n in runs.values()), "task")
     seen = f"{part:.0%} of all steps are of {repeated} with several runs and take an action of that task alone"
     if part >= LEAST_IDENTIFYING_SHARE:
@@ -296,23 +291,13 @@ def check_identifying_actions(
             "; there Q is the task's success rate, not the action's. Share of pairs of one task in which the run that "
             f"earned more has the higher advantages: {within}. Scored were {found.sampled}"
         )
-    if at_states >= LEAST_IDENTIFYING_SHARE:
-        next_step = (
-            "The preset default compares returns within tasks there, so that only runs of one task teach. So that "
-            f"tasks teach each other: put the goal into the state{advice}, and mask ids in actions."
-        )
-    else:
-        seen += "; the goals, in other words for each run, tell the states apart"
-        next_step = (
-            "The preset default compares returns within tasks at equal states only, so it does not here: mask ids in "
-            "actions, or give the runs of one task one text of their goal."
-        )
     return finding_if(
         part >= LEAST_IDENTIFYING_SHARE,
         name,
         seen,
         rule=rule,
-        next_step=next_step,
+        next_step="The preset default compares returns within tasks there, so that only runs of one task teach. So "
+        f"that tasks teach each other: {'' if has_goals else 'put the goal into the state, and '}mask ids in actions.",
         numbers={"share": part, "tasks": len(runs), "within_tasks": within.value, "pairs_within": within.n_pairs},
     )
 

@@ -257,6 +257,39 @@ class GoalIndex:
         product: Floats = between * _factors(self._goals.between(distinct))[np.ix_(place, place)]
         return product
 
+    def situations(self, layers: Sequence[JaccardIndex], features: Collection[str], ids: Sequence[int]) -> Ints | None:
+        """Return the number of each set's situation, shape (S,): what it is apart from its goal; None without goals.
+
+        The goal that is pursued now is part of the situation: the sets with the goal of the query are one situation,
+        and those with any other goals another.
+
+        Args:
+            layers: the indexes that hold the sets.
+            features: of the query.
+            ids: of S sets.
+
+        Raises:
+            KeyError: no layer holds one of the ids.
+        """
+        if not self._goals:
+            return None
+        known, wanted = self._goals.known, np.array(ids, dtype=np.int64)
+        goals, _ = self._goals_at(layers, wanted)
+        goal = min(_goals_and_others(features)[0], default=None)
+        pursued = (self._goals.to_query(goal, goals) > 1.0 - _SLACK).tolist()
+        number_of: dict[tuple[bool, bytes], int] = {}
+        situations = np.zeros(len(wanted), dtype=np.int64)
+        for block in blocks_of(layers):
+            here, at = block.find(wanted)
+            rows, first = block.taken(at), 0
+            is_goal = _are_in(known, rows.tokens)
+            for place, size in zip(np.flatnonzero(here).tolist(), rows.sizes.tolist(), strict=True):
+                of_set = slice(first, first + size)
+                others = np.sort(rows.tokens[of_set][~is_goal[of_set]])
+                situations[place] = number_of.setdefault((pursued[place], others.tobytes()), len(number_of))
+                first += size
+        return situations
+
     def _goals_at(self, layers: Sequence[JaccardIndex], ids: Sequence[int] | Ints) -> tuple[Ints, Ints]:
         """Return the goal of each of these sets, the number of its feature, -1 for none; and which hold no other."""
         goals, alone = np.full(len(ids), NO_GOAL), np.zeros(len(ids), dtype=bool)
@@ -270,7 +303,7 @@ class GoalIndex:
             if not len(known):
                 continue
             tokens = rows.tokens.astype(np.int64)
-            is_known = known[np.minimum(np.searchsorted(known, tokens), len(known) - 1)] == tokens
+            is_known = _are_in(known, tokens)
             of_row = np.repeat(np.flatnonzero(here), rows.sizes)[is_known][::-1]
             goals[of_row] = tokens[is_known][::-1]  # the first of a set is written last
         return goals, np.flatnonzero(alone)
@@ -286,6 +319,13 @@ def _factors(alike: Floats) -> Floats:
     """Return by what the similarity of two states is multiplied, from that of their goals."""
     factors: Floats = 1.0 - GOAL_SHARE + GOAL_SHARE * alike
     return factors
+
+
+def _are_in(known: Ints, tokens: Ints) -> Bools:
+    """Return which tokens are among the known ones, which ascend; at least one is known."""
+    tokens = tokens.astype(np.int64)
+    found: Bools = known[np.minimum(np.searchsorted(known, tokens), len(known) - 1)] == tokens
+    return found
 
 
 def _only_goals(rows: Rows, goals: Ints) -> Bools:

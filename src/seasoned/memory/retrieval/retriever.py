@@ -423,7 +423,8 @@ class Retriever:
             else:
                 summed = effective_sums(rows, squared_weights, ranked)
             shown = self._shown(query, found, task_filter)
-            answers = {visit for visit, effect in chosen.effects.items() if effect.is_answer}
+            effects = chosen.effects
+            answers = {visit for visit, effect in effects.items() if effect.is_answer}
             n_shown = Counter(key_id for visit, key_id in shown.items() if visit not in answers)
             choices = [choice for choice in chosen.choices if shown.keys().isdisjoint(choice.visits)]
             actions = self._actions(summed.keys)
@@ -437,16 +438,14 @@ class Retriever:
             compared = query.compare_choices and not by_rarity
             spread = self._moments.spread_without_choices(query, view_id, gamma) if compared else self.spread(view_id)
             state_similarities = self._goals.similarities(self._layers(), ranked) if by_rarity else None
-            listed = without_choices(self._listed_returns(query, view_id, found, task_filter), chosen.effects)
+            listed = without_choices(self._listed_returns(query, view_id, found, task_filter), effects)
             with_recent = by_rarity or query.recent_returns
             recent = self._moments.recent(query, view_id, gamma, task_filter, listed) if with_recent else None
             weighed = query.similarity_power or query.decay < 1.0 or query.propensity_floor is not None
             latest = None
             if by_rarity and not weighed and query.backup is None:
-                latest = self._latest.read(
-                    view_id, found.rows, ranked, summed.keys, task_filter, chosen.effects, labels
-                )
-            by_task = self._by_task(query, view_id, found, summed.keys, chosen.effects, labels)
+                latest = self._latest.read(view_id, found.rows, ranked, summed.keys, task_filter, effects, labels)
+            by_task = self._by_task(query, view_id, features, found, summed.keys, effects, labels)
             frontier = self._frontier(query, view_id, found, summed.keys, by_task)
         return Evidence(
             actions=tuple(actions),
@@ -576,6 +575,7 @@ class Retriever:
         self,
         query: EvidenceQuery,
         view_id: int,
+        features: frozenset[str],
         found: _Gathered,
         keys: Sequence[int],
         effects: Mapping[int, ChoiceEffect],
@@ -584,16 +584,17 @@ class Retriever:
         """Return the sums by task, if they are asked for."""
         if not query.by_task:
             return None
-        task_filter = TaskFilter(query.exclude_task)
-        ranked = list(found.sets)
-        return self._tasks.sums(view_id, found.rows, ranked, keys, task_filter, query.current_task, effects, labels)
+        ranked, task_filter = list(found.sets), TaskFilter(query.exclude_task)
+        situations = self._goals.situations(self._layers(), features, ranked)
+        return self._tasks.sums(
+            view_id, found.rows, ranked, keys, task_filter, query.current_task, effects, labels, situations
+        )
 
     def _shown(self, query: EvidenceQuery, found: _Gathered, task_filter: TaskFilter) -> dict[int, int]:
         """Return the keys of the actions of the displayed steps that are among the neighbours, by visit."""
         if not query.shown_steps:
             return {}
         shown = self._merged.visits_of(query.shown_steps, task_filter).values()
-        if query.unit == "states":
-            return {step.visit: step.key_id for step in shown if step.set_id in found.sets}
-        listed = {visit.visit for visit in found.visits}
-        return {step.visit: step.key_id for step in shown if step.visit in listed}
+        of_states, listed = query.unit == "states", {visit.visit for visit in found.visits}
+        near = (step for step in shown if (step.set_id in found.sets if of_states else step.visit in listed))
+        return {step.visit: step.key_id for step in near}

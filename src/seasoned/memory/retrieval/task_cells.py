@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from collections import defaultdict
-from collections.abc import Callable, Collection, Mapping, Sequence, Set
+from collections import Counter, defaultdict
+from collections.abc import Callable, Collection, Iterable, Mapping, Sequence, Set
 from typing import NamedTuple
 
 import numpy as np
@@ -14,13 +14,14 @@ from seasoned.memory.retrieval.choice_reader import ChoiceEffect, without_choice
 from seasoned.memory.retrieval.label_sums import LabelledSums
 from seasoned.memory.stores.sqlite_schema import STEP_BITS
 from seasoned.memory.values.task_filter import TaskFilter
-from seasoned.types import TaskSums
+from seasoned.types import Ints, TaskSums
 
 __all__ = ["TaskReader"]
 
 _MOST_AT_ONE_STATE = 256
 _MOST_STEPS = 1024
 _MOST_KNOWN = 1 << 17
+_MOST_COUNTED = 8192
 
 
 class _TaskRow(NamedTuple):
@@ -43,17 +44,23 @@ class TaskReader:
         self._several: bool | None = None
         self._only: tuple[str, int] | None = None
         self._tasks: dict[int, str] = {}
+        self._runs: Counter[str] = Counter()
+        self._counted = 0
 
     def clear(self) -> None:
         """Forget everything: rows were deleted or changed, or other episodes are pending."""
-        self._several, self._only = None, None
+        self._several, self._only, self._counted = None, None, 0
         self._tasks.clear()
+        self._runs.clear()
 
     def advance(self) -> None:
         """Go on after a commit that only added rows: the tasks of the episodes before it are the same."""
         self._several = self._several or None
         if len(self._tasks) > _MOST_KNOWN:
             self._tasks.clear()
+        if len(self._runs) > _MOST_KNOWN:
+            self._runs.clear()
+            self._counted = 0
 
     def of(self, ordinals: Set[int]) -> dict[int, str]:
         """Return the task of each of these episodes, by ordinal; those that do not exist are missing."""
@@ -70,6 +77,7 @@ class TaskReader:
         current: str | None,
         effects: Mapping[int, ChoiceEffect],
         labels: LabelledSums | None = None,
+        situations: Ints | None = None,
     ) -> TaskSums:
         """Return the sums at the nearest states.
 
@@ -86,6 +94,8 @@ class TaskReader:
             effects: of the choices on steps, which the sums leave out.
             labels: observations by labels, which are added: those of alike decisions at one state under the task of the
                 last of them.
+            situations: of the states, see `TaskSums`. With them a state is often of one run, so that the runs of a task
+                are counted among the latest 8,192 episodes of the namespace too.
         """
         rank_of, place_of = ({id_: place for place, id_ in enumerate(ids)} for ids in (ranked, keys))
         last: dict[tuple[int, int], int] = {}  # the last episode of each cell: rank of its state, place of its action
@@ -97,7 +107,7 @@ class TaskReader:
                 last[cell] = row.ordinal
         only = self._only_task(last.values())
         if only is not None:
-            alone = _of_one_task(rows, rank_of, place_of, is_current=current in (None, only))
+            alone = _of_one_task(rows, rank_of, place_of, situations, is_current=current in (None, only))
             return alone if labels is None else labels.with_tasks(alone, [0] * len(labels.ordinals))
         found = self._latest_steps(view_id, n_at, task_filter)
         answers = {visit >> STEP_BITS for visit, effect in effects.items() if effect.is_answer}
@@ -128,11 +138,25 @@ class TaskReader:
         states, actions, tasks = np.array(list(cells), dtype=np.int64).reshape(-1, 3).T
         counts, totals = np.array(list(cells.values()), dtype=np.float64).reshape(-1, 2).T
         n_episodes = np.array([len(episodes[task]) for task in range(len(number_of))], dtype=np.int64)
-        by_task = TaskSums(states, actions, tasks, counts, totals, n_episodes, number_of.get(current or "", -1))
+        if situations is not None and (n_episodes == 1).any():
+            n_episodes = np.maximum(n_episodes, self._latest_runs(number_of))
+        current_task = number_of.get(current or "", -1)
+        by_task = TaskSums(states, actions, tasks, counts, totals, n_episodes, current_task, situations)
         if labels is None:
             return by_task
         task_of = self.of(set(labels.ordinals))
         return labels.with_tasks(by_task, [number_of.get(task_of.get(at, ""), -1) for at in labels.ordinals])
+
+    def _latest_runs(self, tasks: Iterable[str]) -> Ints:
+        """Return how many of the latest episodes are of each task."""
+        reader = self._reader()
+        last = reader.last_ordinal()
+        if last > self._counted:
+            after = max(self._counted, last - _MOST_COUNTED)
+            sql = "SELECT ordinal, 0, task FROM episode WHERE ordinal > ? AND namespace_id IN {values}"
+            self._runs.update(row.task for row in reader.sums(sql, (after,), [reader.namespace_id], _TaskRow))
+            self._counted = last
+        return np.array([self._runs[task] for task in tasks], dtype=np.int64)
 
     def _latest_steps(
         self, view_id: int, n_at: Mapping[int, int], task_filter: TaskFilter
@@ -173,11 +197,17 @@ class TaskReader:
 
 
 def _of_one_task(
-    rows: Sequence[EvidenceRow], rank_of: Mapping[int, int], place_of: Mapping[int, int], *, is_current: bool
+    rows: Sequence[EvidenceRow],
+    rank_of: Mapping[int, int],
+    place_of: Mapping[int, int],
+    situations: Ints | None,
+    *,
+    is_current: bool,
 ) -> TaskSums:
     """Return the sums of rows that are all of one task."""
     states = np.array([rank_of[row.set_id] for row in rows], dtype=np.int64)
     actions = np.array([place_of[row.key_id] for row in rows], dtype=np.int64)
     counts, totals = np.array([(row.n_steps, row.total) for row in rows], dtype=np.float64).reshape(-1, 2).T
     n_episodes = np.array([len({row.ordinal for row in rows})], dtype=np.int64)
-    return TaskSums(states, actions, np.zeros_like(states), counts, totals, n_episodes, 0 if is_current else -1)
+    current = 0 if is_current else -1
+    return TaskSums(states, actions, np.zeros_like(states), counts, totals, n_episodes, current, situations)

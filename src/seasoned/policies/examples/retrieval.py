@@ -31,6 +31,7 @@ from seasoned.policies.examples.rendering import fit_to_budget
 from seasoned.policies.examples.trusted_evidence import TrustedEvidence
 from seasoned.protocols import MomentSource, ReadableMemory
 from seasoned.states.text_budget import estimated_tokens
+from seasoned.states.transcript.goals import apart_from_goal
 from seasoned.types import ALTERNATIVE, Episode, Experience, RecallQuery, Step, StepRef, normalize_action
 from seasoned.types.recall import KEYS, Moment
 
@@ -266,7 +267,8 @@ class Examples(Curation):
             return (theirs.mean_return or 0.0) > (mine.mean_return or 0.0)
         if mine.experience.task == theirs.experience.task:
             return False
-        return self._features(mine.experience.state) == self._features(theirs.experience.state)
+        of_mine, of_theirs = (self._features(moment.experience.state) for moment in (mine, theirs))
+        return apart_from_goal(of_mine) == apart_from_goal(of_theirs)
 
     def _stated(self, candidates: list[ExampleCandidate], values: ActionValues | None) -> list[ExampleCandidate]:
         """Return the candidates that the estimates at the moment do not contradict."""

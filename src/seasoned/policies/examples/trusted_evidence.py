@@ -64,7 +64,8 @@ class TrustedEvidence:
         def by_action(column: np.ndarray) -> np.ndarray:
             return np.bincount(sums.actions, column, len(actions)).astype(np.float64)
 
-        between = found.state_similarities
+        between, by_task = found.state_similarities, found.by_task
+        situations = None if by_task is None or by_task.situations is None else by_task.situations[states]
         task = None if query.current_task is None else self._memory.redacted(query.current_task)
         counts = by_action(sums.counts)
         latest_first = [(step.task, step.return_) for step in steps[:N_RECENT]]
@@ -82,7 +83,7 @@ class TrustedEvidence:
             state_similarities=None if between is None else between[np.ix_(states, states)],
             recent=RecentReturns(*recent_moments(latest_first, task)),
             latest=None if found.latest is None else _latest(steps),
-            by_task=None if found.by_task is None else task_sums(steps, task),
+            by_task=None if by_task is None else task_sums(steps, task, situations),
         )
 
 

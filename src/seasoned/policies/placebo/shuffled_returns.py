@@ -99,7 +99,7 @@ class ShuffledReturns:
         totals, squares = np.zeros((2, len(real.actions)))
         np.add.at(totals, by_state.actions, by_state.totals)
         np.add.at(squares, by_state.actions, by_state.squares)
-        recent = real.recent
+        recent, by_task = real.recent, real.by_task
         if recent is not None:
             returns = [step for step in self._latest if step[0] != exclude_task][:N_RECENT]
             recent = RecentReturns(*recent_moments(returns, current_task))
@@ -111,7 +111,7 @@ class ShuffledReturns:
             by_state=by_state,
             recent=recent,
             latest=latest,
-            by_task=None if real.by_task is None else task_sums(steps, current_task),
+            by_task=None if by_task is None else task_sums(steps, current_task, by_task.situations),
         )
 
     def _permuted(self, latest: LatestSteps, found: Sequence[tuple[int, Experience]]) -> LatestSteps:

@@ -7,7 +7,7 @@ from itertools import chain
 
 from seasoned.states.subwords import subword_terms
 
-__all__ = ["GOAL_MARK", "goal_feature", "goal_terms", "is_goal"]
+__all__ = ["GOAL_MARK", "apart_from_goal", "goal_feature", "goal_terms", "is_goal"]
 
 GOAL_MARK = "goal\n"
 """A feature that begins with it is a goal. No feature of a text's runs contains a line break."""
@@ -30,6 +30,11 @@ def goal_feature(words: Iterable[str]) -> str:
 def is_goal(feature: str) -> bool:
     """Return whether a feature is a goal."""
     return feature.startswith(GOAL_MARK)
+
+
+def apart_from_goal(features: Iterable[str]) -> frozenset[str]:
+    """Return the features of a state that are no goal."""
+    return frozenset(feature for feature in features if not is_goal(feature))
 
 
 def goal_terms(feature: str) -> list[str]:
