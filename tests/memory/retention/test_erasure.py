@@ -296,3 +296,20 @@ def test_byte_search_finds_plainly_deleted_rows(tmp_path):
     connection.commit()
     connection.close()
     assert leaks(path) == ["plain.db"]
+
+
+def test_folders_in_which_a_service_left_calls_are_listed(tmp_path):
+    path = tmp_path / "agent.db"
+    for file in ("calls/refused/1.call", "calls/7/2.call", "decisions/refused/3.call", "decisions/8/lock"):
+        place = tmp_path / f"agent.db.{file}"
+        place.parent.mkdir(parents=True)
+        place.write_bytes(b"")
+    with Memory.open(path) as memory:
+        memory.add(Episode("t", [Step("s", "a")], subject="ann"))
+        planned, erased = memory.erase("ann", dry_run=True), memory.erase("ann")
+    for listed in (planned.copies, erased.copies):
+        assert [(one.kind, one.path) for one in listed] == [
+            ("calls", str(tmp_path / folder))
+            for folder in ("agent.db.calls/7", "agent.db.calls/refused", "agent.db.decisions/refused")
+        ]
+    assert (tmp_path / "agent.db.calls/refused/1.call").exists()

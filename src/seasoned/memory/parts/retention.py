@@ -10,7 +10,7 @@ from seasoned.checks import check_instance, check_one_of, check_text
 from seasoned.errors import NotFoundError, StoreError, excerpt
 from seasoned.memory.parts.switch_log import SwitchLog
 from seasoned.memory.retention.compaction_mark import mark_compaction_due, rewrite
-from seasoned.memory.retention.copies import Copy, partial_copies, read_copies, record_copies
+from seasoned.memory.retention.copies import Copy, call_folders, partial_copies, read_copies, record_copies
 from seasoned.memory.retention.deletion import EpisodeRemover
 from seasoned.memory.retention.erasure_plan import Erasure, plan_erasure
 from seasoned.memory.retention.pruning_plan import Budget, Pruning, plan_pruning
@@ -178,7 +178,8 @@ class Retention:
         that, and overwrites the bytes.
 
         Returns:
-            The erased content (or that of a dry run), and the exports and backups that may still hold it.
+            The erased content (or that of a dry run), and what may still hold it: exports, backups, and folders beside
+            the file in which a service has left calls or decisions.
 
         Raises:
             NotFoundError: nothing is stored about this subject, and no erasure is unfinished; nothing was changed.
@@ -189,7 +190,7 @@ class Retention:
         check_text("subject", subject)
         if dry_run:
             planned = self._session.read(lambda: plan_erasure(self._store, self._ns, subject, derived_only=False))
-            return self._with_partial_copies(planned, remove=False)
+            return self._with_other_copies(planned, remove=False)
 
         tried: list[Erasure] = []
         if self._store.pending is not None:
@@ -210,7 +211,7 @@ class Retention:
             remover.forget_quarantines(planned.quarantines)
             return replace(planned, done=True)
 
-        erased = self._with_partial_copies(self._session.write(change), remove=True)
+        erased = self._with_other_copies(self._session.write(change), remove=True)
         try:
             return replace(erased, rewriting=rewrite(self._store))
         except StoreError as error:
@@ -220,10 +221,10 @@ class Retention:
                 "Mend this, then erase again, or call compact.",
             ) from error
 
-    def _with_partial_copies(self, erasure: Erasure, *, remove: bool) -> Erasure:
-        """Add the unfinished copies to those that may hold the subject; `remove` the ones of killed processes."""
+    def _with_other_copies(self, erasure: Erasure, *, remove: bool) -> Erasure:
+        """Add unfinished copies and a service's calls to what may hold the subject; `remove` copies of the killed."""
         left = partial_copies(self._store.path, erasure.copies, remove=remove)
-        return replace(erasure, copies=(*erasure.copies, *left))
+        return replace(erasure, copies=(*erasure.copies, *left, *call_folders(self._store.path)))
 
     def compact(self) -> Rewriting:
         """Give free space back, and rewrite the store without the bytes of removed content.

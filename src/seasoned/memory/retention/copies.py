@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import contextlib
+import math
 import os
 import time
 from collections.abc import Iterable
@@ -19,10 +20,24 @@ from seasoned.memory.stores.sqlite_schema import SCHEMA_VERSION
 from seasoned.memory.values.corruption import decode
 from seasoned.memory.values.row_checksum import row_checksum
 
-__all__ = ["PARTIAL", "Copy", "partial_copies", "read_copies", "record_copies", "record_copy_in_file"]
+__all__ = [
+    "CALLS",
+    "PARTIAL",
+    "Copy",
+    "call_folders",
+    "partial_copies",
+    "read_copies",
+    "record_copies",
+    "record_copy_in_file",
+]
 
 PARTIAL = "partial"
 """Kind of a copy that is still being made, or that a killed process left."""
+
+CALLS = "calls"
+"""Kind of a folder of a service whose files hold calls or decisions that wait to be stored, or are refused for good."""
+
+_CALL_FOLDERS = ("calls", "decisions")
 
 
 @dataclass(frozen=True, slots=True)
@@ -30,8 +45,9 @@ class Copy:
     """An export or a backup of a memory; an erasure does not reach it.
 
     Args:
-        kind: `export` or `backup`; `partial` for an unfinished one, which is found and not recorded.
-        path: the file, or the namespace of a server.
+        kind: `export` or `backup`; `partial` for an unfinished one, and `calls` for a folder of a service with calls or
+            decisions, both of which are found and not recorded.
+        path: the file or folder, or the namespace of a server.
         created_at: seconds since 1970.
     """
 
@@ -69,6 +85,19 @@ def partial_copies(store_path: str, copies: Iterable[Copy], *, remove: bool) -> 
             with contextlib.suppress(OSError):  # it may just have been finished
                 found[os.fspath(partial)] = Copy(PARTIAL, os.fspath(partial), partial.stat().st_mtime)
     return list(found.values())
+
+
+def call_folders(store_path: str) -> list[Copy]:
+    """Return the folders beside a store's file in which a service has left calls or decisions."""
+    if not is_file(store_path):
+        return []
+    found: dict[str, float] = {}
+    for name in _CALL_FOLDERS:
+        for file in Path(f"{store_path}.{name}").absolute().glob("*/*.call"):
+            with contextlib.suppress(OSError):  # it may just have been stored
+                folder = os.fspath(file.parent)
+                found[folder] = min(file.stat().st_mtime, found.get(folder, math.inf))
+    return [Copy(CALLS, folder, at) for folder, at in sorted(found.items())]
 
 
 def record_copies(store: Store, namespace_id: int, copies: Iterable[Copy]) -> None:
