@@ -200,6 +200,39 @@ def test_rewards_above_1_are_allowed_by_a_limit_of_the_memory_and_without_tokens
         assert clients["ann"].post("/v1/feedback", json=large).status_code == 201
         error = error_of(clients["bob"].post("/v1/feedback", json={**large, "reward": 8.5}), 403)
         assert "between -8 and 8" in error["rule"]
+        for reward, posted in ((8.0, 201), (8.5, 403)):
+            assert clients["agent"].post("/v1/episodes", json=POSTED["/v1/episodes"](reward)).status_code == posted
+
+
+POSTED = {
+    "/v1/episodes": lambda reward: {"task": "t", "steps": [{"state": "s", "action": "a", "reward": reward}]},
+    "/v1/transcripts": lambda reward: {
+        "messages": [{"role": "user", "content": "hi"}, {"role": "assistant", "content": "done"}],
+        "reward": reward,
+    },
+}
+
+
+@pytest.mark.parametrize("address", POSTED)
+def test_rewards_of_posted_episodes_have_the_bounds_of_feedback(clients, address):
+    """Three episodes with a reward of -1e99 took the evidence of every action away."""
+    for reward, status in ((-1e99, 403), (1.5, 403), (1.0, 201), (-1.0, 201)):
+        response = clients["agent"].post(address, json=POSTED[address](reward))
+        assert response.status_code == status, response.text
+    assert clients["root"].post(address, json=POSTED[address](1.5)).status_code == 201
+
+
+def test_author_has_one_label_whatever_its_form(clients):
+    decided = {"task": "question d", "steps": [{"state": "s", "action": "go", "prior": {"go": -0.1, "stop": -2.4}}]}
+    assert clients["agent"].post("/v1/episodes", json={"id": "d1", **decided}).status_code == 201
+    for body in (
+        {"inference_id": "d1", "right": "stop"},
+        {"inference_id": "d1", "metric_name": "demonstration", "value": "stop"},
+        {"episode_id": "d1", "kind": "label", "right": "stop"},
+    ):
+        assert clients["ann"].post("/v1/feedback", json=body).status_code == 201, body
+    live = [one for one in unrevoked(clients) if one["episode_id"] == "d1"]
+    assert [(one["author"], one["source"], one["feedback"]["kind"]) for one in live] == [("ann", "human", "label")]
 
 
 @pytest.mark.parametrize("kind", ["metrics", "scores"])

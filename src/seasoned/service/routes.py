@@ -15,6 +15,7 @@ from seasoned.integrations.rewards.foreign_scores import ScoreScale
 from seasoned.memory import Memory
 from seasoned.service.answer_form import AnswerCandidate, QuestionAnswer
 from seasoned.service.bearer_tokens import SCOPES, Scope, Token
+from seasoned.service.decisions.feedback_caps import check_episode_rewards
 from seasoned.service.decisions.outcome_feedback import add_any_feedback, revoke_any_feedback
 from seasoned.service.feedback_json import record_to_json
 from seasoned.service.json_documents import (
@@ -187,6 +188,7 @@ def add_episode(request: ServiceRequest) -> Any:
     """Store an episode, with the examples that its prompts showed."""
     body, shown = shown_from_json(request.body)
     episode = episode_from_json(body)
+    check_episode_rewards(request.memory, request.holder, episode)
     if not shown:
         return {"id": request.memory.add(episode)}
     rule: dict[str, Any] = {"arm": episode.arm, "awaits_feedback": episode.awaits_feedback}

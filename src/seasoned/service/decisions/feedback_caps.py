@@ -1,4 +1,4 @@
-"""Caps on the feedback of tokens without the scope `admin`: the size of a reward, and the sum of named ones.
+"""Caps on what tokens without the scope `admin` give: the size of a reward, and the sum of named ones.
 
 Both are 1, or the limit `max_step_feedback` of the memory (`seasoned memory limits`).
 """
@@ -13,8 +13,9 @@ from seasoned.memory import Memory
 from seasoned.memory.values.author_cap import AuthorCap, AuthorCapError
 from seasoned.service.bearer_tokens import ANYONE, Token
 from seasoned.service.permissions import ForbiddenError
+from seasoned.types import Episode
 
-__all__ = ["check_reward_cap", "named_feedback"]
+__all__ = ["check_episode_rewards", "check_reward_cap", "named_feedback"]
 
 _CAP = 1.0
 _NEXT_STEP = "Send less, or ask the operator: seasoned memory limits --max-step-feedback, or a token with admin."
@@ -31,6 +32,15 @@ def check_reward_cap(memory: Memory, holder: Token, reward: float, weight: float
     if not abs(reward * weight) <= (cap := _cap(memory)):
         rule = f"without the scope admin a reward is between -{cap:g} and {cap:g} in this memory"
         raise ForbiddenError(f"reward = {reward * weight:g}", rule, _NEXT_STEP)
+
+
+def check_episode_rewards(memory: Memory, holder: Token, episode: Episode) -> None:
+    """Refuse an episode with a step whose reward is above the cap of feedback.
+
+    Raises:
+        ForbiddenError: it is one.
+    """
+    check_reward_cap(memory, holder, max((step.reward for step in episode.steps), key=abs, default=0.0))
 
 
 @contextlib.contextmanager

@@ -160,7 +160,8 @@ def _add_metric(memory: Memory, body: Mapping[str, Any], holder: Token, declared
     if tags is not None and not (isinstance(tags, dict) and all(isinstance(one, str) for one in tags.values())):
         raise InputError(f"tags = {excerpt(tags)}", "tags map texts to texts", "Send an object of texts.")
     about = authored(holder, {"id": body["id"]} if "id" in body else {})
-    about["source"] = name  # with the author it tells which earlier feedback this one replaces: that of its metric
+    if name != "demonstration" or holder.author is None:  # the author's label replaces one in another form
+        about["source"] = name  # with the author it tells which earlier feedback this one replaces: that of its metric
     feedback = _metric_value(memory, name, value, holder)
     place = body[targets[0]], body.get("question"), holder
     if check_flag("dryrun", False if body.get("dryrun") is None else body["dryrun"]):

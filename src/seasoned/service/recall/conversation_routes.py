@@ -21,6 +21,7 @@ from seasoned.memory import Memory
 from seasoned.policies.advice import Advisor
 from seasoned.policies.examples.retrieval import Examples
 from seasoned.service.decisions.decision_service import DecisionSettings
+from seasoned.service.decisions.feedback_caps import check_episode_rewards
 from seasoned.service.json_documents import (
     MAX_POSTED_STEPS,
     add_with_shown,
@@ -154,6 +155,7 @@ def add_transcript(request: ServiceRequest) -> Any:
         policy=texts["policy"],
         subject=texts["subject"],
     )
+    check_episode_rewards(request.memory, request.holder, episode)
     id_ = add_with_shown(request.memory, episode, shown, arm=texts["arm"], awaits_feedback=awaits)
     return {"id": id_, "steps": len(episode.steps)}
 
