@@ -20,22 +20,31 @@ EXIT_CODES = {0, 1, 2, 3, 4, 5}
 COMMANDS = sorted(name for names in HEADINGS.values() for name in names if name != "judge")  # it asks a model
 
 
+OPTIONS = {
+    ("memory",): ["--json", "-o", "--dry-run", "--create", "--subject", "--last", "--set", "--yes"],
+    ("lift",): ["--json", "--family", "--alpha"],
+    ("mcp",): ["--create", "--encoder", "--redact", "--read-only", "--no-holdout", "--choose", "--source"],
+    ("serve", "--port", "0", "--stop-with-stdin"): [
+        *["--create", "--encoder", "--redact", "--read-only", "--no-holdout", "--choose", "--host", "--token-file"],
+        *["--allow-host", "--upstream", "--bounds", "--upstream-timeout", "--episode", "--mode", "--rewards"],
+    ],
+    ("lab", "run"): ["--json", "--out", "--seeds", "--workers"],
+    ("lab", "resume"): ["--json", "--workers"],
+    ("lab", "report"): ["--json"],
+    ("lab", "compare"): ["--json"],
+    ("run", "--env"): ["--json", "--model", "--policy", "--episodes", "--memory", "--encoder", "--seed", "--reader"],
+}
+"""The commands that take a file or a folder, and some of their options. Nothing here is the name of a model or a world."""
+
+OTHERS = [command for command in OPTIONS if command != ("memory",)]
+
+
 def arguments(draw, folder, command):
-    """Return arguments of a command: a memory or something else in its place, then up to four more."""
+    """Return the arguments of a command: a memory or something else in its place, then up to four more."""
     memory = draw.choice(["agent.db"] * 4 + ["none.db", "text", "foreign.db", "", ".", LONG])
-    found = [command, str(folder / memory) if len(memory) < 300 else memory]
-    options = [
-        "--json",
-        "--namespace",
-        "--help",
-        "-o",
-        "--dry-run",
-        "--create",
-        "--subject",
-        "--last",
-        "--set",
-        "--yes",
-    ]
+    own = [draw.choice(COMMANDS)] if command == ("memory",) else []
+    found = [*command, *own, str(folder / memory) if len(memory) < 300 else memory]
+    options = ["--namespace", "--help", *OPTIONS[command]]
     for _ in range(draw.choice([0, 0, 1, 1, 2, 4])):
         found.append(draw.choice([*options, hostile_text(draw), "e1", "0", "-1", "1.5", str(folder / "text")]))
     return [one.replace("\x00", "") for one in found]
@@ -50,8 +59,8 @@ def attack(folder, n_calls, seed):
     with sqlite3.connect(folder / "foreign.db") as foreign:
         foreign.execute("CREATE TABLE t (x)")
     for _ in range(n_calls):
-        called = arguments(draw, folder, draw.choice(COMMANDS))
-        result = runner.invoke(cli, ["memory", *called], input=hostile_text(draw))
+        called = arguments(draw, folder, ("memory",) if draw.random() < 0.9 else draw.choice(OTHERS))
+        result = runner.invoke(cli, called, input=hostile_text(draw))
         assert result.exception is None or isinstance(result.exception, SystemExit), (called, result.exception)
         assert result.exit_code in EXIT_CODES, (called, result.exit_code, result.output[-300:])
         assert "Traceback" not in result.output, called
@@ -66,7 +75,7 @@ def line(codes):
     return f"commands: {codes.total()} at random, {counts}; no traceback, no control character shown"
 
 
-@pytest.mark.parametrize("command", COMMANDS)
+@pytest.mark.parametrize("command", [*(("memory", name) for name in COMMANDS), *OTHERS], ids=" ".join)
 def test_names_that_the_system_does_not_take_are_refused(tmp_path, command):
     with Memory.open(tmp_path / "agent.db") as memory:
         memory.add(Episode("t", [Step("page", "go", 1.0)], "e1"))
@@ -76,7 +85,7 @@ def test_names_that_the_system_does_not_take_are_refused(tmp_path, command):
         [str(tmp_path / "agent.db"), LONG],
         [str(tmp_path / "agent.db"), "-o", LONG],
     ):
-        result = CliRunner().invoke(cli, ["memory", command, first, *more])
+        result = CliRunner().invoke(cli, [*command, first, *more])
         assert isinstance(result.exception, SystemExit | None), (first[:30], result.exception)
         assert "Traceback" not in result.output, first[:30]
 
