@@ -128,7 +128,7 @@ $(VENV)/demo.stamp: pyproject.toml $(VENV)/python.stamp
 .venv-frameworks/stamp: pyproject.toml $(VENV)/python.stamp
 	@echo 'Installing agent frameworks into $(@D) (once)'
 	@$(BIN)/python -m venv $(@D)
-	@$(@D)/bin/python -m pip --disable-pip-version-check install -qq -e '.[langchain,pydantic-ai,openai-agents]' 'langchain-openai>=1.1' pytest pytest-timeout hypothesis
+	@$(@D)/bin/python -m pip --disable-pip-version-check install -qq -e '.[langchain,pydantic-ai,openai-agents,serve]' 'langchain-openai>=1.1' pytest pytest-timeout hypothesis
 	@touch $@
 
 # Harbor needs a newer Python than the rest.

@@ -266,3 +266,15 @@ def test_modes_that_ask_the_model_more_often_are_refused(player, server, memory)
     with pytest.raises(InputError, match="wrap\\(client"):
         one = player(memory, server, mode="votes")
         one.run(TICKET)
+
+
+@pytest.mark.parametrize("player", EACH)
+def test_gateway_stores_the_episode_that_the_integration_stores(player, server, memory, tmp_path):
+    """The address of the framework is the gateway's: `docs/how-to/base-urls.md`."""
+    gateways = pytest.importorskip("running_gateway", reason="needs the extra serve")
+    server.script = list(SCRIPT)
+    with gateways.gateway_of(server, tmp_path / "gateway.db") as gateway:
+        player(memory, gateway, on_error="raise").run(TICKET)
+    [episode], [behind] = stored(memory), gateways.episodes_of(tmp_path / "gateway.db")
+    assert [(step.state, step.action) for step in behind.steps] == [(s.state, s.action) for s in episode.steps]
+    assert (behind.task, behind.ending) == (episode.task, episode.ending)
