@@ -51,7 +51,7 @@ class Neighborhood:
 
     def __init__(self, server):
         self.server = server
-        self.owner = server.fresh()
+        self.owner = server.empty()
         self.database = self.owner.rsplit("/", 1)[1]
         self.victim, self.attacker = (f"{name}_{self.database}" for name in ("victim", "attacker"))
         migrate(self.owner, [self.victim, self.attacker], {self.victim: "v", self.attacker: "a"})
@@ -298,7 +298,7 @@ def test_numbers_that_a_tenant_takes_are_its_own(site, attacker):
 
 def test_second_database_of_another_owner_makes_tenants(site):
     """Roles belong to the whole server; the second owner cannot grant what the first one made."""
-    owner = site.server.fresh()
+    owner = site.server.empty()
     database = owner.rsplit("/", 1)[1]
     name = f"far_{os.urandom(3).hex()}"
     report = migrate(owner, [name, site.attacker], {name: "f"})

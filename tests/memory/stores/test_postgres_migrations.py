@@ -25,7 +25,7 @@ class FormerStore:
 
     def __init__(self, server, version):  # noqa: F811
         self.server = server
-        self.owner = server.fresh()
+        self.owner = server.empty()
         self.database = self.owner.rsplit("/", 1)[1]
         self.names = {role: f"{role}_{self.database}" for role in ROLES}
         self.urls = {role: server.url(self.names[role], PASSWORD, self.database) for role in ROLES}

@@ -7,7 +7,7 @@ import sqlite3
 
 import psycopg
 import pytest
-from postgres_server import fresh_url, postgres  # noqa: F401
+from postgres_server import empty_url, fresh_url, postgres  # noqa: F401
 
 from seasoned import Episode, Memory, Step
 from seasoned.errors import ForeignStoreError, NewerStoreError, NotFoundError, StoreError
@@ -68,31 +68,31 @@ def test_migrated_schema_has_the_version_of_a_new_one():
     assert set(MIGRATIONS) == set(range(FIRST_PARTITIONED_VERSION, POSTGRES_VERSION))
 
 
-def test_partitioned_store_passes_the_checks(postgres, fresh_url):  # noqa: F811
-    with postgres.connect(fresh_url) as connection:
+def test_partitioned_store_passes_the_checks(postgres, empty_url):  # noqa: F811
+    with postgres.connect(empty_url) as connection:
         for statement in partition_statements(3):
             connection.execute(statement)
-    check_memory(lambda name: Memory.open(fresh_url, namespace=name, gamma=0.5))
-    with Memory.open(fresh_url, namespace="many") as memory:
+    check_memory(lambda name: Memory.open(empty_url, namespace=name, gamma=0.5))
+    with Memory.open(empty_url, namespace="many") as memory:
         memory.add(Episode("t", [Step("a page", "go", 1.0)], "e"))
         assert memory.verify().episodes == 1
         assert memory.session.store.problems() == []
-    with postgres.connect(fresh_url) as connection:
+    with postgres.connect(empty_url) as connection:
         partitions = connection.execute(
             "SELECT count(*) FROM pg_inherits JOIN pg_class ON pg_class.oid = inhrelid WHERE relkind = 'r'"
         ).fetchone()[0]
         assert partitions == 1 + 3 * (len(TABLES) - 1)
         [(n_rows,)] = connection.execute("SELECT count(*) FROM seasoned_1.step").fetchall()
         assert n_rows > 0
-    name = f"tenant_{fresh_url.rsplit('/', 1)[1]}"
-    PostgresStore.migrate(fresh_url, [name], {name: "w"})
-    with Memory.open(postgres.url(name, "w", fresh_url.rsplit("/", 1)[1])) as memory:
+    name = f"tenant_{empty_url.rsplit('/', 1)[1]}"
+    PostgresStore.migrate(empty_url, [name], {name: "w"})
+    with Memory.open(postgres.url(name, "w", empty_url.rsplit("/", 1)[1])) as memory:
         memory.add_many([Episode("t", [Step("a page of a tenant", "go", 1.0)])])
         assert memory.session.store.problems() == []
     parts = [f"seasoned_2.state{part}" for part in ("", "_0", "_1", "_2")]
-    with postgres.connect(postgres.url(database=fresh_url.rsplit("/", 1)[1])) as admin:
+    with postgres.connect(postgres.url(database=empty_url.rsplit("/", 1)[1])) as admin:
         assert sum(admin.execute(f"SELECT count(*) FROM {part}").fetchone()[0] for part in parts) == 2
-    with postgres.connect(fresh_url) as owner:
+    with postgres.connect(empty_url) as owner:
         assert sum(owner.execute(f"SELECT count(*) FROM {part}").fetchone()[0] for part in parts) == 0
 
 
@@ -125,14 +125,14 @@ FOREIGN = {
 
 @pytest.mark.parametrize("statements", FOREIGN.values(), ids=FOREIGN)
 @pytest.mark.parametrize("create", [True, False])
-def test_foreign_schema_is_refused_and_unchanged(postgres, fresh_url, statements, create):  # noqa: F811
-    with postgres.connect(fresh_url) as connection:
+def test_foreign_schema_is_refused_and_unchanged(postgres, empty_url, statements, create):  # noqa: F811
+    with postgres.connect(empty_url) as connection:
         for statement in statements:
             connection.execute(statement)
         tables = "SELECT relname FROM pg_class WHERE relnamespace = 'seasoned'::regnamespace ORDER BY 1"
         before = connection.execute(tables).fetchall()
         with pytest.raises(ForeignStoreError, match=r"a schema 'seasoned' that is not ours.*Choose another database"):
-            opened(fresh_url, create=create)
+            opened(empty_url, create=create)
         assert connection.execute(tables).fetchall() == before
 
 
@@ -145,17 +145,17 @@ def test_newer_schema_of_a_server_is_refused_and_unchanged(postgres, fresh_url):
 
 
 @pytest.mark.parametrize("options", [{"create": False}, {"read_only": True}])
-def test_missing_schema_is_not_created_without_create(postgres, fresh_url, options):  # noqa: F811
+def test_missing_schema_is_not_created_without_create(postgres, empty_url, options):  # noqa: F811
     with pytest.raises(NotFoundError, match=r"no memory in this database"):
-        opened(fresh_url, **options)
-    with postgres.connect(fresh_url) as connection:
+        opened(empty_url, **options)
+    with postgres.connect(empty_url) as connection:
         assert not connection.execute("SELECT FROM pg_namespace WHERE nspname = 'seasoned'").fetchall()
 
 
-def test_existing_empty_schema_is_used(postgres, fresh_url):  # noqa: F811
-    with postgres.connect(fresh_url) as connection:
+def test_existing_empty_schema_is_used(postgres, empty_url):  # noqa: F811
+    with postgres.connect(empty_url) as connection:
         connection.execute("CREATE SCHEMA seasoned")
-    assert opened(fresh_url).problems() == []
+    assert opened(empty_url).problems() == []
 
 
 def test_migration_is_atomic(fresh_url):  # noqa: F811
@@ -203,9 +203,9 @@ def test_damage_to_the_tables_is_reported(postgres, fresh_url, damage, message):
     assert any(re.search(message, problem) for problem in problems), problems
 
 
-def test_application_id_equals_that_of_a_file(postgres, fresh_url):  # noqa: F811
-    opened(fresh_url).close()
-    with postgres.connect(fresh_url) as connection:
+def test_application_id_equals_that_of_a_file(postgres, empty_url):  # noqa: F811
+    opened(empty_url).close()
+    with postgres.connect(empty_url) as connection:
         assert connection.execute("SELECT application, version FROM seasoned.meta").fetchall() == [
             (APPLICATION_ID, POSTGRES_VERSION)
         ]

@@ -11,7 +11,7 @@ import psycopg
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
-from postgres_server import PASSWORD, fresh_url, postgres, run_server  # noqa: F401
+from postgres_server import PASSWORD, empty_url, fresh_url, postgres, run_server  # noqa: F401
 
 from seasoned import Episode, Memory, Step
 from seasoned.errors import (
@@ -312,14 +312,14 @@ def test_bad_url_is_refused_without_its_password(postgres, make, error, message)
     assert "wrong secret" not in told_all
 
 
-def test_missing_rights_are_reported_with_the_command(postgres, fresh_url):  # noqa: F811
-    name = fresh_url.rsplit("/", 1)[1]
+def test_missing_rights_are_reported_with_the_command(postgres, empty_url):  # noqa: F811
+    name = empty_url.rsplit("/", 1)[1]
     with postgres.connect() as connection:
         connection.execute(f"CREATE ROLE guest_{name} LOGIN PASSWORD 'guest'")
     guest = postgres.url(f"guest_{name}", "guest", name)
     with pytest.raises(StoreError, match=r"permission denied.*may create a schema.*seasoned memory migrate"):
         opened(guest)
-    opened(fresh_url).close()
+    opened(empty_url).close()
     with pytest.raises(StoreError, match=r"may not use the schema.*seasoned memory migrate"):
         opened(guest)
 
@@ -328,7 +328,7 @@ def test_superuser_is_accepted_with_one_warning(postgres, fresh_url):  # noqa: F
     """One warning for each database: the rows that no policy hides are others' in each."""
     import warnings
 
-    for address in (fresh_url, postgres.fresh()):
+    for address in (fresh_url, postgres.empty()):
         url = postgres.url(database=address.rsplit("/", 1)[1])
         with pytest.warns(UserWarning, match=r"bypasses row-level security.*Connect as a tenant"):
             Memory.open(url).add(episode("e"))

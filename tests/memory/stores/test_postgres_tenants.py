@@ -29,7 +29,7 @@ class Site:
 
     def __init__(self, server):
         self.server = server
-        self.owner = server.fresh()
+        self.owner = server.empty()
         self.database = self.owner.rsplit("/", 1)[1]
         self.names = [f"{name}_{self.database}" for name in "ab"]
         passwords = dict(zip(self.names, ("a's \\word", "word/b"), strict=True))
