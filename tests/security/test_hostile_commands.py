@@ -34,7 +34,7 @@ OPTIONS = {
     ("lab", "compare"): ["--json"],
     ("run", "--env"): ["--json", "--model", "--policy", "--episodes", "--memory", "--encoder", "--seed", "--reader"],
 }
-"""The commands that take a file or a folder, and some of their options. Nothing here is the name of a model or a world."""
+"""The commands that take a file or a folder, and some of their options: none that makes a model or a world."""
 
 OTHERS = [command for command in OPTIONS if command != ("memory",)]
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import random
+import re
 from collections import Counter
 from urllib.parse import quote
 
@@ -43,6 +44,14 @@ OUTCOMES = [
     {"name": "solved", "value": 1.0, "traceId": "run", "dataType": "NUMERIC"},
 ]
 END = {"ending": "truncated"}
+SHOWN = [{"role": "user", "content": "page one"}, {"role": "assistant", "content": "go", "shown": [["e1", 0]]}]
+RECALLS = [
+    ("advice", {"state": "page one", "actions": ["go", "stop"], "task": "t", "step": 1}),
+    ("examples", {"task": "t", "state": "page one", "purpose": "act", "budget_tokens": 200, "exclude_task": "u"}),
+    ("decide", {"state": "page one", "options": ["go", "stop"], "probabilities": {"go": 0.5, "stop": 0.5}}),
+    ("recall", {"messages": SHOWN[:1], "task": "t", "episode_id": "e9", "mode": "advice", "tools": ["go"]}),
+    ("transcripts", {"messages": SHOWN, "task": "t", "id": "e8", "reward": 1.0, "subject": "ann"}),
+]
 TOOL = {"name": "run", "description": "runs", "parameters": {"type": "object", "properties": {"arg": {}}}}
 NAMED = {"metadata": {"session_id": "run", "user_id": "ann", "task": "t"}, "safety_identifier": "bob"}
 ARGUMENTS = json.dumps({"arg": [{"deep": "1.0"}]})
@@ -97,6 +106,10 @@ FORWARDED = [
     ("responses", RESPONSES),
     ("systemone", DECISION),
     ("decisions", decisions_request()),
+    ("completions", {"model": "m", "prompt": "page one", **NAMED}),
+    ("embeddings", {"model": "m", "input": ["page one"]}),
+    ("conversations", {"items": RESPONSES["input"], **NAMED}),
+    ("models/m", {"name": "m"}),
 ]
 ID_HEADERS = ["x-seasoned-session-id", "x-seasoned-episode-id", "x-seasoned-task", "x-seasoned-subject", "session_id"]
 READS = ["stats", "namespaces", "token", "feedback", "questions", "positions", "episodes/e1", "questions/{id}", "lift"]
@@ -161,6 +174,7 @@ def request(draw, question_id):
                 ("questions", QUESTION),
                 (f"episodes/{hostile_id(draw)}/end", END),
                 ("operations/switches", SWITCH),
+                draw.choice(RECALLS),
                 (f"questions/{question_id}/answers", {"kind": "choice", "author": "ann", "chosen": 0}),
             ]
         )
@@ -242,3 +256,16 @@ def test_many_requests_at_random_harm_nothing(tmp_path, report_line):
     statuses = attack(tmp_path / "agent.db", n_rounds, 2)
     report_line(line(statuses, n_rounds), rounds=n_rounds)
     assert n_rounds < 100 or (statuses[201] and statuses[400])
+
+
+def test_every_address_that_takes_a_body_is_attacked():
+    draw = random.Random(0)
+    called = {
+        url.partition("?")[0] for method, url, *_ in (request(draw, "q") for _ in range(3000)) if method == "POST"
+    }
+    with upstream_server() as upstream, serving(decisions=DecisionSettings(upstream=upstream.url)) as client:
+        paths = client.get("/openapi.json").json()["paths"]
+    taking = {path for path, methods in paths.items() if "post" in methods and not path.startswith("/sessions/")}
+    for path in taking:
+        pattern = re.compile(".*" + re.sub(r"\\{\w+\\}", ".+", re.escape(path)))
+        assert any(pattern.fullmatch(url) for url in called), path
