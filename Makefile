@@ -11,7 +11,7 @@ PYTEST_FLAGS ?= -n 2 --dist loadfile --no-loadscope-reorder
 
 .DEFAULT_GOAL := help
 .DELETE_ON_ERROR:
-.PHONY: help demo placebo setup test properties test-slow test-transformers test-frameworks test-litellm test-browser test-ray test-jericho test-harbor test-clients faults check format docs bench clean
+.PHONY: help demo placebo setup test properties test-slow test-transformers test-frameworks test-litellm test-browser test-ray test-jericho test-harbor test-clients test-typescript faults check format docs bench clean
 
 help: ## list the commands
 	@sed -n 's/^\([a-z-]*\):.*## /\1\t/p' Makefile | expand -t 12
@@ -64,6 +64,10 @@ test-clients: .venv-clients/stamp .venv-clients-oldest/stamp ## run the tests of
 	@.venv-clients/bin/python -m pytest $(CLIENT_TESTS)
 	@.venv-clients-oldest/bin/python -m pytest $(CLIENT_TESTS)
 
+test-typescript: $(VENV)/dev.stamp clients/typescript/node_modules/.stamp ## run all tests of the TypeScript client, with TypeScript and the AI SDK (needs Node 18 or newer)
+	@cd clients/typescript && SEASONED_PYTHON=$(CURDIR)/$(BIN)/python npm test --silent
+	@cd clients/typescript && npm pack --dry-run
+
 faults: $(VENV)/dev.stamp ## attack stores, tenants and the service for minutes, and print what it found: SEASONED_ATTACK_ROUNDS=review make faults
 	@$(BIN)/python -m pytest tests/faults tests/security --timeout 3600
 
@@ -85,7 +89,7 @@ bench: $(VENV)/dev.stamp .venv-transformers/stamp ## run every benchmark
 	@set -e; for script in $$(grep -l __main__ benchmarks/*.py | grep -v exact.py); do echo "$$script"; $(BIN)/python "$$script"; done
 
 clean: ## remove the virtual environment, builds and caches; results and memories stay
-	rm -rf $(VENV) .venv-* build dist .hypothesis .mypy_cache .pytest_cache .ruff_cache
+	rm -rf $(VENV) .venv-* clients/typescript/node_modules build dist .hypothesis .mypy_cache .pytest_cache .ruff_cache
 	find src tests docs examples benchmarks -name __pycache__ -prune -exec rm -rf {} +
 
 # A stamp is younger than what it was made from, or it is made again. The environment survives an interrupted install:
@@ -129,6 +133,12 @@ $(VENV)/demo.stamp: pyproject.toml $(VENV)/python.stamp
 	@echo 'Installing agent frameworks into $(@D) (once)'
 	@$(BIN)/python -m venv $(@D)
 	@$(@D)/bin/python -m pip --disable-pip-version-check install -qq -e '.[langchain,pydantic-ai,openai-agents,serve]' 'langchain-openai>=1.1' pytest pytest-timeout hypothesis
+	@touch $@
+
+clients/typescript/node_modules/.stamp: clients/typescript/package.json
+	@command -v npm >/dev/null || { echo 'No npm on the PATH. Install Node.js 18 or newer.' >&2; exit 1; }
+	@echo 'Installing TypeScript and the AI SDK into clients/typescript/node_modules (once)'
+	@cd clients/typescript && npm install --silent --no-audit --no-fund --no-package-lock
 	@touch $@
 
 # Harbor needs a newer Python than the rest.

@@ -160,6 +160,12 @@ def test_step_of_an_episode_is_that_of_the_library(client, path):
     assert given["action"] == made.action and given["prior"] == logprobs
 
 
+def test_state_that_is_no_text_is_answered_as_it_is_stored(client):
+    given = answer(client, "/v1/decide", {**IN_EPISODE, "state": {"total": 1e-7, "cart": ["b"]}})
+    assert given["state"] == '{"cart":["b"],"total":1e-07}'
+    assert answer(client, "/v1/decide", IN_EPISODE)["state"] is None
+
+
 def test_memory_adds_admissible_actions_alone(client):
     body = {**IN_EPISODE, "options": ["back", "wait"]}
     assert set(answer(client, "/v1/decide", body)["probabilities"]) == {"back", "wait"}

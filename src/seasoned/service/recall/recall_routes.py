@@ -167,7 +167,7 @@ def _decision(decider: Decider, body: Mapping[str, Any]) -> dict[str, Any]:
     options = _options(body["options"])
     if in_episode:
         prior = _prior(body, options, texts["model"])
-        return decision_json(_step_decision(decider, body, prior, texts["task"], seed))
+        return _shown_decision(_step_decision(decider, body, prior, texts["task"], seed), body)
     asked = NamedOptions.of(
         body["state"],
         options,
@@ -179,7 +179,7 @@ def _decision(decider: Decider, body: Mapping[str, Any]) -> dict[str, Any]:
     asked = replace(asked, state=without_media(asked.state))
     id_ = texts["id"] or f"{INFERENCE_PREFIX}{uuid.uuid4().hex}"
     prior = _prior(body, asked.options, texts["model"])
-    return decision_json(decider.decide_by(asked, prior, episode=id_, subject=texts["subject"], seed=seed))
+    return _shown_decision(decider.decide_by(asked, prior, episode=id_, subject=texts["subject"], seed=seed), body)
 
 
 def _step_decision(
@@ -269,12 +269,13 @@ def _prior(body: Mapping[str, Any], names: Sequence[str], model: str | None) -> 
     return Prior(logprobs, "given", model, bounded)
 
 
-def decision_json(decision: Decision) -> dict[str, Any]:
-    """Return a decision as JSON."""
+def _shown_decision(decision: Decision, body: Mapping[str, Any]) -> dict[str, Any]:
+    """Return the decision on a request as JSON."""
     prior = decision.prior
     return {
         "id": decision.id,
         "action": decision.action,
+        "state": None if isinstance(body["state"], str) else decision.state,
         "mode": decision.mode,
         "arm": decision.arm,
         "reason": decision.reason,

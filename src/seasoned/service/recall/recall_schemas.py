@@ -136,6 +136,7 @@ DECIDE_SCHEMA: Mapping[str, Any] = object_schema(
 DECISION_ANSWER: Mapping[str, Any] = _answer(
     id={**_or_null(_STRING), "description": "For feedback; null where nothing is stored."},
     action={**_STRING, "description": "The option to take."},
+    state={**_or_null(_STRING), "description": "A state that is no text, as the text that is stored; else null."},
     mode={"enum": ["memory", "base", "holdout"]},
     arm={"enum": ["treated", "control", None], "description": "null: it is compared with none."},
     reason=_STRING,
