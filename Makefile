@@ -149,5 +149,5 @@ clients/typescript/node_modules/.stamp: clients/typescript/package.json
 	@touch $@
 
 $(VENV)/dev.stamp: $(VENV)/demo.stamp
-	@$(PIP) install -qq -e '.[local,openai,textworld,gymnasium,plot,postgres,fast,serve,mcp]' --group dev
+	@$(PIP) install -qq -e '.[local,openai,textworld,gymnasium,plot,postgres,fast,serve,mcp,chat]' --group dev
 	@touch $@

@@ -44,6 +44,7 @@ MODULES = (
     "seasoned.integrations.harbor",
     "seasoned.integrations.mcp",
     "seasoned.integrations.frameworks",
+    "seasoned.chat",
 )
 SECTIONS = {"Args", "Example", "Raises", "Returns", "Yields"}
 

@@ -57,6 +57,7 @@ integrations      : * build lab service seasoned
 lab               : * build service seasoned
 service           : * build lab seasoned
 seasoned          : *
+chat              : *
 cli               : *
 __main__          : cli
 """
@@ -116,7 +117,8 @@ ROOMS = {
     "cli": """
         format     :
         exit_codes : format
-        params     :
+        model_options :
+        params     : model_options
         lazy_group : exit_codes
         run        : params format
         demo       : params format
@@ -124,6 +126,7 @@ ROOMS = {
         serve      : params format
         lift       : params format
         mcp        : params
+        chat       : model_options format
         memory     : lazy_group params format
         main       : lazy_group exit_codes
     """,

@@ -155,7 +155,7 @@ def test_commands_of_a_page_succeed_in_order(page, python_of, warm_path):
     assert done.returncode == 0, f"{done.stdout}\n{done.stderr}"
 
 
-@pytest.mark.parametrize("name", ["README.md", "docs/how-to/mcp-server.md"])
+@pytest.mark.parametrize("name", ["README.md", "docs/how-to/coding-assistant.md", "docs/how-to/mcp-server.md"])
 def test_text_after_a_python_block_is_what_it_prints(name, python_of):
     done, _ = python_of(ROOT / name)
     blocks = list(blocks_of(ROOT / name))

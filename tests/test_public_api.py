@@ -16,7 +16,7 @@ import pytest
 
 import seasoned
 
-HEAVY = {"click", "matplotlib", "openai", "rich", "textworld", "torch", "transformers", "xllamacpp"}
+HEAVY = {"click", "matplotlib", "openai", "prompt_toolkit", "rich", "textworld", "torch", "transformers", "xllamacpp"}
 CONTRACT = {"Episode", "JitRL", "Memory", "SeasonedError", "Step"}
 # What `from __future__ import annotations` and guarded imports leave behind.
 BYSTANDERS = {"TYPE_CHECKING", "annotations"}

@@ -14,28 +14,6 @@ import importlib
 from typing import TYPE_CHECKING
 
 from seasoned.errors import SeasonedError
-from seasoned.memory import Budget, Memory, Selection
-from seasoned.policies import FailOpen, JitRL, ModelAlone
-from seasoned.types import (
-    Choice,
-    Correction,
-    Decision,
-    Edit,
-    Episode,
-    Evidence,
-    EvidenceQuery,
-    Experience,
-    Label,
-    Neighbor,
-    Outcome,
-    OwnAnswer,
-    Prior,
-    RecallQuery,
-    Review,
-    Score,
-    Step,
-    Thumbs,
-)
 
 if TYPE_CHECKING:
     from seasoned.agents import Agent
@@ -43,12 +21,34 @@ if TYPE_CHECKING:
     from seasoned.decisions import Decider
     from seasoned.integrations.clients import episode, wrap
     from seasoned.llms import LabelReader, VerbalizedReader, VotesReader, open_llm, reader_for
+    from seasoned.memory import Budget, Memory, Selection
+    from seasoned.policies import FailOpen, JitRL, ModelAlone
     from seasoned.policies.advice import Advisor
     from seasoned.policies.examples import ExampleQuery, Examples
     from seasoned.policies.holdout import Holdout
     from seasoned.protocols import ChatContext, CompletionRequest, Message, Tool
     from seasoned.states import ALL_MASKS, Redactor, SubwordEncoder, TemplateEncoder, TokenEncoder, TranscriptEncoder
     from seasoned.sync import Sync
+    from seasoned.types import (
+        Choice,
+        Correction,
+        Decision,
+        Edit,
+        Episode,
+        Evidence,
+        EvidenceQuery,
+        Experience,
+        Label,
+        Neighbor,
+        Outcome,
+        OwnAnswer,
+        Prior,
+        RecallQuery,
+        Review,
+        Score,
+        Step,
+        Thumbs,
+    )
 
 __version__ = "0.1.0"
 
@@ -111,18 +111,42 @@ _LAZY = {
     "ALL_MASKS": "seasoned.states",
     "Advisor": "seasoned.policies.advice",
     "Agent": "seasoned.agents",
+    "Budget": "seasoned.memory",
     "ChatContext": "seasoned.protocols",
+    "Choice": "seasoned.types",
     "CompletionRequest": "seasoned.protocols",
+    "Correction": "seasoned.types",
     "Decider": "seasoned.decisions",
+    "Decision": "seasoned.types",
+    "Edit": "seasoned.types",
+    "Episode": "seasoned.types",
+    "Evidence": "seasoned.types",
+    "EvidenceQuery": "seasoned.types",
     "ExampleQuery": "seasoned.policies.examples",
     "Examples": "seasoned.policies.examples",
+    "Experience": "seasoned.types",
+    "FailOpen": "seasoned.policies",
     "Holdout": "seasoned.policies.holdout",
+    "JitRL": "seasoned.policies",
+    "Label": "seasoned.types",
     "LabelReader": "seasoned.llms",
+    "Memory": "seasoned.memory",
     "Message": "seasoned.protocols",
+    "ModelAlone": "seasoned.policies",
+    "Neighbor": "seasoned.types",
+    "Outcome": "seasoned.types",
+    "OwnAnswer": "seasoned.types",
+    "Prior": "seasoned.types",
+    "RecallQuery": "seasoned.types",
     "Redactor": "seasoned.states",
+    "Review": "seasoned.types",
+    "Score": "seasoned.types",
+    "Selection": "seasoned.memory",
+    "Step": "seasoned.types",
     "SubwordEncoder": "seasoned.states",
     "Sync": "seasoned.sync",
     "TemplateEncoder": "seasoned.states",
+    "Thumbs": "seasoned.types",
     "TokenEncoder": "seasoned.states",
     "Tool": "seasoned.protocols",
     "TranscriptEncoder": "seasoned.states",

@@ -19,6 +19,7 @@ __all__ = ["cli", "main"]
 
 HEADINGS = {
     "Play": {"demo": "seasoned.cli.demo:demo", "run": "seasoned.cli.run:run", "lab": "seasoned.cli.lab:lab"},
+    "Work": {"chat": "seasoned.cli.chat.chat_command:chat"},
     "Use a memory": {
         "memory": "seasoned.cli.memory.group:memory",
         "lift": "seasoned.cli.lift:lift",

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Protocol, runtime_checkable
 
@@ -22,6 +22,7 @@ __all__ = [
     "PriorReader",
     "PriorReading",
     "Proposer",
+    "StreamingLLM",
     "TokenIds",
     "TokenLogprob",
     "Usage",
@@ -261,6 +262,15 @@ class LLM(Protocol):
 
     async def aclose(self) -> None:
         """Release connections and memory."""
+        ...
+
+
+@runtime_checkable
+class StreamingLLM(LLM, Protocol):
+    """A chat model that passes its answer on while it comes."""
+
+    async def stream(self, request: CompletionRequest, show: Callable[[str], object]) -> Completion:
+        """Return the answer to one request; `show` gets each new piece of its text as it comes."""
         ...
 
 

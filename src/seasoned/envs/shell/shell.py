@@ -14,7 +14,7 @@ import sys
 import tempfile
 import threading
 import weakref
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import asdict, dataclass, fields
 from pathlib import Path
 from typing import Any, Literal, get_args
@@ -112,10 +112,13 @@ class Shell:
             deleted, and `max_disk_bytes` and `max_files` do not count its content.
         limits: the limits of each command.
         env: variables that are added to a command's environment, or replaced in it, such as `PATH`.
+        writable: the folders in which commands may write, besides `HOME` and `TMPDIR`, by Landlock (Linux 5.13). A
+            command can still read other files, change their modes and reach the network. None: no restriction.
 
     Raises:
         InputError: a value breaks one of these rules.
-        EnvError: this system has no `/bin/sh`, or the shell's supervisor process cannot be started.
+        EnvError: this system has no `/bin/sh`, the shell's supervisor process cannot be started, or `writable` is given
+            and the kernel has no Landlock.
 
     Example:
         >>> from seasoned.sync import Sync
@@ -131,6 +134,7 @@ class Shell:
         *,
         limits: ShellLimits | None = None,
         env: Mapping[str, str] | None = None,
+        writable: Sequence[str | Path] | None = None,
     ) -> None:
         if os.name != "posix" or not Path("/bin/sh").exists():
             raise EnvError(f"a {os.name} system", "commands are run by /bin/sh", "Use Linux or macOS.")
@@ -140,6 +144,9 @@ class Shell:
         if directory is not None and not Path(directory).is_dir():
             seen = f"directory = {excerpt(str(directory))}"
             raise InputError(seen, "a given directory exists", "Create it first.")
+        if writable is not None and not supervisor.landlock_version():
+            rule = "the kernel restricts where commands write by Landlock"
+            raise EnvError(f"writable = {excerpt(writable)}", rule, "Use Linux 5.13 or newer, or leave it out.")
         self._limits = limits or ShellLimits()
         self._base = Path(tempfile.mkdtemp(prefix="seasoned-")).resolve()
         self._own = directory is None
@@ -152,6 +159,7 @@ class Shell:
             "base": str(self._base),
             "work": str(self._work),
             "env": {**standard, **places, "SEASONED_SHELL": str(self._base), **added},
+            "writable": None if writable is None else [str(Path(each).resolve()) for each in writable],
         }
         self._make_folders()
         try:

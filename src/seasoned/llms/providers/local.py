@@ -15,6 +15,7 @@ import os
 import secrets
 import threading
 import time
+from collections.abc import Callable
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
@@ -31,6 +32,7 @@ from seasoned.errors import (
 )
 from seasoned.llms.wire.capability_probe import probe
 from seasoned.llms.wire.chat_completions import check_request, read_completion, request_json
+from seasoned.llms.wire.chat_stream import ChunkSum
 from seasoned.llms.wire.token_ids import server_token_ids
 from seasoned.protocols import Capabilities, Completion, CompletionRequest, Usage
 from seasoned.registry import load_extra
@@ -137,6 +139,28 @@ class LocalLLM:
         check_request(request)
         return await asyncio.to_thread(self._complete, request)
 
+    async def stream(self, request: CompletionRequest, show: Callable[[str], object]) -> Completion:
+        """Return the completion as `complete` does; `show` gets each new piece of its text as it comes.
+
+        Where the caller is cancelled, llama.cpp finishes the answer in its thread, and nothing more is shown.
+
+        Raises:
+            InputError, ModelError: as for `complete`.
+        """
+        check_request(request)
+        loop, is_open = asyncio.get_running_loop(), True
+
+        def show_here(text: str) -> None:
+            if is_open:
+                show(text)
+
+        try:
+            return await asyncio.to_thread(
+                self._complete, request, lambda text: loop.call_soon_threadsafe(show_here, text)
+            )
+        finally:
+            is_open = False
+
     async def token_ids(self, text: str) -> tuple[int, ...]:
         """Return the tokens of `text`.
 
@@ -154,13 +178,13 @@ class LocalLLM:
         with self._lock:
             self._server = None
 
-    def _complete(self, request: CompletionRequest) -> Completion:
+    def _complete(self, request: CompletionRequest, show: Callable[[str], object] | None = None) -> Completion:
         body = {"seed": self._seed, **request_json(request)}
         body |= {"max_tokens": request.max_tokens, "cache_prompt": self._prefix_cache, **_UNTRUNCATED}
         with self._lock:
             self._loaded_server()
             begin_s = time.perf_counter()
-            raw = self._server.handle_chat_completions(body)
+            raw = self._server.handle_chat_completions(body) if show is None else self._streamed(body, show)
             latency_s = time.perf_counter() - begin_s
         if isinstance(raw, dict) and "error" in raw:
             raise self._refusal(raw["error"])
@@ -169,6 +193,20 @@ class LocalLLM:
             raise self._too_long(prompt_tokens + request.max_tokens)
         usage = Usage(1, 0, prompt_tokens, completion_tokens, latency_s, 0.0)
         return replace(answer, usage=usage)
+
+    def _streamed(self, body: dict[str, Any], show: Callable[[str], object]) -> Any:
+        """Return the body of a streamed answer, or that of an error."""
+        total, errors = ChunkSum(show), []
+
+        def add(chunk: Any) -> None:
+            if isinstance(chunk, dict) and "error" in chunk:
+                errors.append(chunk)
+            elif not errors:
+                total.add(chunk)
+
+        asked = {**body, "stream": True, "stream_options": {"include_usage": True}}
+        refused = self._server.handle_chat_completions(asked, add)
+        return refused or next(iter(errors), None) or total.body()
 
     def _server_address(self) -> str:
         with self._lock:

@@ -6,7 +6,7 @@ import asyncio
 import json
 import os
 import time
-from collections.abc import Mapping, Sequence
+from collections.abc import Awaitable, Callable, Mapping, Sequence
 from dataclasses import replace
 from typing import Any
 from urllib.parse import urlsplit
@@ -23,7 +23,8 @@ from seasoned.errors import (
     excerpt,
 )
 from seasoned.llms.providers.endpoint import Endpoint
-from seasoned.llms.wire.chat_completions import read_completion, request_json
+from seasoned.llms.wire.chat_completions import check_request, read_completion, request_json
+from seasoned.llms.wire.chat_stream import ChunkSum
 from seasoned.llms.wire.decision_formats import built_request, parse_decision_answer
 from seasoned.llms.wire.decision_server import DecisionAnswers, DecisionProbe, probe_decisions
 from seasoned.llms.wire.decision_types import DecisionFormat, DecisionRequest, TypedQuestion
@@ -157,17 +158,59 @@ class OpenAILLM(Endpoint):
         """Close the connections."""
         await self._client.close()
 
+    async def stream(self, request: CompletionRequest, show: Callable[[str], object]) -> Completion:
+        """Return the completion as `complete` does; `show` gets each new piece of its text as it comes.
+
+        Attempts are repeated until the first piece has come. A stream that breaks off after it is an error, and so is
+        one that states no reason for its end and brings nothing. `cost_usd` is None where a stream states no tokens.
+
+        Raises:
+            InputError, ConfigError, ModelError: as for `complete`.
+        """
+        check_request(request)
+        begin_s = time.perf_counter()
+        total = await self._with_retries(lambda: self._streamed(request, show))
+        if total.is_empty:
+            raise ModelAnswerError(f"{self.name} sent no chunk", "an answer is streamed", "Check the base URL.")
+        answer, (prompt_tokens, completion_tokens) = read_completion(total.body(), request, self.name)
+        cost_usd = self._cost_usd(prompt_tokens, completion_tokens) if total.has_usage else None
+        usage = Usage(1, 0, prompt_tokens, completion_tokens, time.perf_counter() - begin_s, cost_usd)
+        return replace(answer, usage=usage)
+
+    async def _streamed(self, request: CompletionRequest, show: Callable[[str], object]) -> ChunkSum:
+        total = ChunkSum(show)
+        more = {"stream": True, "stream_options": {"include_usage": True}}
+        chunks = await self._created(self._client.chat.completions.create, request, more)
+        try:
+            async for chunk in chunks:
+                total.add(chunk.model_dump())
+                if total.is_full:
+                    break
+        except Exception as error:
+            if not total.began:
+                raise
+            seen = f"{self.name}: the answer broke off ({type(error).__name__}: {excerpt(str(error), 120)})"
+            raise ModelUnavailableError(seen, "an answer comes to its end", "Ask again.") from error
+        finally:
+            await chunks.close()
+        return total
+
     async def _send(self, request: CompletionRequest) -> str:
+        raw = await self._created(self._client.chat.completions.with_raw_response.create, request, {})
+        return str(raw.http_response.text)
+
+    async def _created(
+        self, create: Callable[..., Awaitable[Any]], request: CompletionRequest, more: dict[str, Any]
+    ) -> Any:
         """Send one attempt, and another one for each field that the endpoint refuses by name."""
-        create = self._client.chat.completions.with_raw_response.create
-        body = request_json(request)
+        body = {**request_json(request), **more}
         swapped = False
         while True:
             samplers = _UNTRUNCATED if request.temperature > 0 else {}
             extra = {name: value for name, value in samplers.items() if name not in self.refused_fields}
             limit = self.token_limit_field
             try:
-                raw = await create(model=self._model, **body, **{limit: request.max_tokens}, extra_body=extra)
+                return await create(model=self._model, **body, **{limit: request.max_tokens}, extra_body=extra)
             except self._openai.BadRequestError as error:
                 other = _OTHER_LIMIT[limit]
                 refused = {name for name in extra if name in str(error)}
@@ -177,8 +220,6 @@ class OpenAILLM(Endpoint):
                     self.token_limit_field, swapped = other, True
                 else:
                     raise
-            else:
-                return str(raw.http_response.text)
 
     def _read(self, raw: Any, request: CompletionRequest) -> Completion:
         try:

@@ -5,7 +5,9 @@ It is public so that no test has to patch a client: a script can contain the fau
 
 from __future__ import annotations
 
+import asyncio
 import math
+import re
 from collections.abc import Callable, Mapping, Sequence
 
 from seasoned.checks import check_whole
@@ -89,6 +91,14 @@ class ScriptedLLM:
             "an answer is a Completion, a str, a mapping from token to logprob, or a SeasonedError",
             "Correct the script.",
         )
+
+    async def stream(self, request: CompletionRequest, show: Callable[[str], object]) -> Completion:
+        """Return the script's answer; `show` gets its text word by word, and other tasks run between the words."""
+        answer = await self.complete(request)
+        for word in re.findall(r"\s*\S+\s*", answer.text):
+            show(word)
+            await asyncio.sleep(0)
+        return answer
 
     async def aclose(self) -> None:
         """Do nothing: there is nothing to release."""

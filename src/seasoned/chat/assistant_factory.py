@@ -1,0 +1,100 @@
+"""Assistants from names: the memory of a repository, its sessions, and the folder where both are."""
+
+from __future__ import annotations
+
+import contextlib
+import os
+from collections.abc import Iterable, Iterator
+from pathlib import Path
+from typing import Any
+
+from seasoned.build import known_namespaces
+from seasoned.chat.assistant import Assistant, ChatSettings
+from seasoned.chat.change_ledger import ChangeLedger
+from seasoned.chat.chat_log import ChatLog
+from seasoned.chat.permission_kinds import Permissions
+from seasoned.chat.repository import (
+    Repository,
+    default_memory_path,
+    repository_namespace,
+    repository_root,
+    sessions_folder,
+)
+from seasoned.chat.screen import ChatScreen
+from seasoned.chat.toolbox import Toolbox
+from seasoned.errors import InputError
+from seasoned.memory import Memory
+from seasoned.memory.stores.registry import is_file
+from seasoned.protocols import LLM
+from seasoned.states.encoder_names import ENCODERS
+
+__all__ = ["chat_memory", "open_assistant"]
+
+GAMMA = 0.5
+"""Of a repository's memory: a command that failed earns half of what the next one does, and not nearly all of it."""
+
+
+def chat_memory(path: str | os.PathLike[str], root: Path) -> Memory:
+    """Open the memory of a repository: a namespace of its own, so that no other repository is recalled.
+
+    Raises:
+        InputError: the folder of the file cannot be made.
+        StoreError: the store cannot be opened.
+
+    Example:
+        >>> with chat_memory(":memory:", Path("/home/ada/shop")) as memory:
+        ...     memory.namespace, memory.gamma
+        ('shop-ff0a01d53d83', 0.5)
+    """
+    text = os.fspath(path)
+    if is_file(text) and text != ":memory:":
+        try:
+            Path(text).parent.mkdir(parents=True, exist_ok=True)
+        except OSError as error:
+            raise InputError(f"{text}: {error.strerror}", "the memory's folder can be made", "Name another.") from error
+    namespace = repository_namespace(root)
+    if text != ":memory:" and namespace in known_namespaces(text, read_only=False):
+        return Memory.open(text, namespace=namespace, gamma=GAMMA)
+    return Memory.open(text, namespace=namespace, gamma=GAMMA, encoder=ENCODERS["masked"])
+
+
+@contextlib.contextmanager
+def open_assistant(
+    llm: LLM,
+    screen: ChatScreen,
+    *,
+    folder: str | os.PathLike[str] = ".",
+    memory_path: str | os.PathLike[str] | None = None,
+    session: str | None = None,
+    granted: Iterable[str] = (),
+    **settings: Any,
+) -> Iterator[Assistant]:
+    """Open an assistant in the repository of a folder; turns that a killed process left in its session are stored.
+
+    Args:
+        llm: any model; closed by the caller.
+        screen: shows and asks.
+        folder: in the repository.
+        memory_path: of the memory; None: `default_memory_path`.
+        session: to go on with; `latest` for the last one; None: a new one.
+        granted: kinds of actions that are permitted, see `Permissions`.
+        settings: of the assistant, see `ChatSettings`.
+
+    Raises:
+        NotFoundError: there is no such folder or session.
+        InputError: another chat has the session open.
+        StoreError: the memory cannot be opened.
+    """
+    root = repository_root(folder)
+    path = default_memory_path() if memory_path is None else memory_path
+    sessions = sessions_folder(path, root)
+    if session == "latest":
+        session = next((name for name, _ in reversed(ChatLog.sessions(sessions))), None)
+    with contextlib.ExitStack() as opened:
+        memory = opened.enter_context(chat_memory(path, root))
+        log = opened.enter_context(ChatLog(sessions, session))
+        ledger = opened.enter_context(contextlib.closing(ChangeLedger(sessions)))
+        toolbox = Toolbox(Repository(root), Permissions(granted), screen)
+        assistant = Assistant(llm, memory, toolbox, log, ledger, ChatSettings(**settings))
+        assistant.store_unended()
+        yield assistant

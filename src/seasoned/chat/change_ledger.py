@@ -1,0 +1,132 @@
+"""The ledger of the changes that the chats in one repository made: for undo, and for what became of them."""
+
+from __future__ import annotations
+
+import contextlib
+import hashlib
+import io
+import time
+from dataclasses import dataclass
+from pathlib import Path
+
+from seasoned.chat.chat_log import append_line, read_lines
+from seasoned.chat.file_change import FileChange
+
+__all__ = ["ChangeLedger", "RecordedChange"]
+
+
+@dataclass(frozen=True, slots=True)
+class RecordedChange:
+    """A change that was written.
+
+    Args:
+        number: in the ledger.
+        change: of the file.
+        session, episode, step: the chat and the step that made it.
+        head: the commit at that time; None without git.
+    """
+
+    number: int
+    change: FileChange
+    session: str
+    episode: str
+    step: int
+    head: str | None
+
+
+class ChangeLedger:
+    """A file that chats append to, beside the texts before and after each change.
+
+    Args:
+        folder: of the sessions of one repository; made if it does not exist.
+
+    Example:
+        >>> import tempfile
+        >>> folder = tempfile.TemporaryDirectory()
+        >>> with contextlib.closing(ChangeLedger(Path(folder.name))) as ledger:
+        ...     _ = ledger.add(FileChange("a.txt", None, "one"), session="s", episode="e", step=0, head=None)
+        ...     ledger.last("s").change.after, ledger.is_own("a.txt", "one"), ledger.is_own("a.txt", "two")
+        ('one', True, False)
+        >>> folder.cleanup()
+    """
+
+    def __init__(self, folder: Path) -> None:
+        folder.mkdir(parents=True, exist_ok=True, mode=0o700)
+        self._texts = folder / "texts"
+        self._texts.mkdir(exist_ok=True, mode=0o700)
+        self._path = folder / "changes.jsonl"
+        self._file = io.FileIO(self._path, "a")
+        self._path.chmod(0o600)
+
+    def add(self, change: FileChange, *, session: str, episode: str, step: int, head: str | None) -> RecordedChange:
+        """Add a change before it counts as written; its texts are kept."""
+        number = time.time_ns()
+        append_line(
+            self._file,
+            {
+                "kind": "change",
+                "number": number,
+                "path": change.path,
+                "before": self._keep(change.before),
+                "after": self._keep(change.after),
+                "session": session,
+                "episode": episode,
+                "step": step,
+                "head": head,
+            },
+        )
+        return RecordedChange(number, change, session, episode, step, head)
+
+    def see(self, path: str, text: str | None) -> None:
+        """Note that a file's present text is known: a command of the chat made it, or it is judged already."""
+        append_line(self._file, {"kind": "seen", "path": path, "digest": _digest(text)})
+
+    def undo(self, entry: RecordedChange) -> None:
+        """Note that a change was undone."""
+        append_line(self._file, {"kind": "undone", "number": entry.number})
+        self.see(entry.change.path, entry.change.before)
+
+    def entries(self) -> list[RecordedChange]:
+        """Return the changes that were not undone, in order; those whose texts are gone are left out."""
+        records = list(read_lines(self._path))
+        undone = {record.get("number") for record in records if record.get("kind") == "undone"}
+        found = []
+        for record in records:
+            if record.get("kind") == "change" and record["number"] not in undone:
+                with contextlib.suppress(OSError):
+                    change = FileChange(record["path"], self._kept(record["before"]), self._kept(record["after"]))
+                    fields = (record["session"], record["episode"], record["step"], record["head"])
+                    found.append(RecordedChange(record["number"], change, *fields))
+        return found
+
+    def last(self, session: str) -> RecordedChange | None:
+        """Return the last change of a session that was not undone."""
+        return next((entry for entry in reversed(self.entries()) if entry.session == session), None)
+
+    def is_own(self, path: str, text: str | None) -> bool:
+        """Return whether a chat wrote this text to the file, or has seen it there."""
+        digest = _digest(text)
+        return any(
+            record.get("path") == path and record["after" if record["kind"] == "change" else "digest"] == digest
+            for record in read_lines(self._path)
+        )
+
+    def close(self) -> None:
+        """Close the file."""
+        self._file.close()
+
+    def _keep(self, text: str | None) -> str | None:
+        digest = _digest(text)
+        if digest is not None and text is not None and not (path := self._texts / digest).exists():
+            path.write_text(text, encoding="utf-8", newline="")
+        return digest
+
+    def _kept(self, digest: str | None) -> str | None:
+        if digest is None:
+            return None
+        with (self._texts / digest).open(encoding="utf-8", newline="") as file:
+            return file.read()
+
+
+def _digest(text: str | None) -> str | None:
+    return None if text is None else hashlib.sha256(text.encode()).hexdigest()

@@ -1,0 +1,142 @@
+"""Pages of the web as text, for a chat: of bounded size, with the address of each redirect for permission."""
+
+from __future__ import annotations
+
+import contextlib
+import html.parser
+import ipaddress
+import socket
+import urllib.error
+import urllib.request
+from dataclasses import dataclass
+from typing import Any
+from urllib.parse import urljoin, urlsplit
+
+from seasoned.checks import check_text
+from seasoned.errors import InputError, NotFoundError, excerpt
+
+__all__ = ["FetchedPage", "PageAddress", "fetch_page", "page_address", "page_text"]
+
+_MAX_BYTES = 2 << 20
+_TIMEOUT_S = 20.0
+_HIDDEN = ("script", "style", "noscript", "template", "svg", "title")
+_BLOCKS = ("p", "div", "br", "li", "tr", "h1", "h2", "h3", "h4", "h5", "h6", "pre", "section", "article", "table")
+
+
+@dataclass(frozen=True, slots=True)
+class PageAddress:
+    """An address, and whether its host is on the public internet."""
+
+    url: str
+    host: str
+    is_public: bool
+
+
+@dataclass(frozen=True, slots=True)
+class FetchedPage:
+    """An answer: its status and text, or the address to which it redirects."""
+
+    status: int
+    text: str
+    redirect: str | None = None
+
+
+def page_address(url: object) -> PageAddress:
+    """Return an address, if it is one of http or https.
+
+    Raises:
+        InputError: it is something else.
+
+    Example:
+        >>> page_address("http://127.0.0.1:8000/x")
+        PageAddress(url='http://127.0.0.1:8000/x', host='127.0.0.1:8000', is_public=False)
+    """
+    text = check_text("url", url)
+    try:
+        parts = urlsplit(text)
+        host, port = parts.hostname, parts.port
+    except ValueError:
+        host = port = None
+        parts = urlsplit("")
+    if parts.scheme not in ("http", "https") or not host or any(char.isspace() for char in text) or len(text) > 2000:
+        raise InputError(f"url {excerpt(text)}", "a page has an http(s) address", "Write https://HOST/PATH.")
+    return PageAddress(text, host if port is None else f"{host}:{port}", _is_public(host))
+
+
+def _is_public(host: str) -> bool:
+    with contextlib.suppress(ValueError):
+        return ipaddress.ip_address(host).is_global
+    try:
+        found = {entry[4][0] for entry in socket.getaddrinfo(host, None)}
+    except OSError:
+        return True  # the request will say so
+    return all(ipaddress.ip_address(str(one).partition("%")[0]).is_global for one in found)
+
+
+class _NoRedirect(urllib.request.HTTPRedirectHandler):
+    def redirect_request(self, *_: Any) -> None:
+        return None
+
+
+def fetch_page(address: PageAddress) -> FetchedPage:
+    """Return the text of a page; a redirect is not followed, since its host may need a permission of its own.
+
+    Raises:
+        NotFoundError: the host does not answer.
+    """
+    opener = urllib.request.build_opener(_NoRedirect)
+    headers = {"User-Agent": "seasoned-chat", "Accept": "text/*, */*;q=0.1"}
+    request = urllib.request.Request(address.url, headers=headers)  # noqa: S310 - `page_address` refuses other schemes
+    try:
+        with opener.open(request, timeout=_TIMEOUT_S) as answer:
+            return _read(answer, answer.status)
+    except urllib.error.HTTPError as error:
+        with error:
+            if 300 <= error.code < 400 and (target := error.headers.get("location")):
+                return FetchedPage(error.code, "", urljoin(address.url, target))
+            return _read(error, error.code)
+    except (OSError, ValueError, LookupError) as error:  # LookupError: an unknown character set
+        raise NotFoundError(f"{excerpt(address.url)} ({error})", "the host answers", "Try another address.") from error
+
+
+def _read(answer: Any, status: int) -> FetchedPage:
+    kind = answer.headers.get_content_type()
+    if not (kind.startswith("text/") or kind.endswith(("json", "xml", "javascript"))):
+        return FetchedPage(status, f"({kind}, not shown)")
+    text = answer.read(_MAX_BYTES).decode(answer.headers.get_content_charset() or "utf-8", "replace")
+    return FetchedPage(status, page_text(text) if "html" in kind else text)
+
+
+class _Text(html.parser.HTMLParser):
+    def __init__(self) -> None:
+        super().__init__()
+        self.parts: list[str] = []
+        self._hidden = 0
+
+    def handle_starttag(self, tag: str, attrs: Any) -> None:
+        self._hidden += tag in _HIDDEN
+        if tag in _BLOCKS:
+            self.parts.append("\n")
+
+    def handle_endtag(self, tag: str) -> None:
+        self._hidden -= tag in _HIDDEN and self._hidden > 0
+        if tag in _BLOCKS:
+            self.parts.append("\n")
+
+    def handle_data(self, data: str) -> None:
+        if not self._hidden:
+            self.parts.append(data)
+
+
+def page_text(markup: str) -> str:
+    r"""Return the visible text of HTML, a line for each block.
+
+    Example:
+        >>> page_text("<head><title>x</title></head><h1>Install</h1><p>Run <b>make</b>.</p><script>1</script>")
+        'Install\nRun make.'
+    """
+    reader = _Text()
+    reader.feed(markup)
+    reader.close()
+    lines = (" ".join(line.split()) for line in "".join(reader.parts).split("\n"))
+    return "\n".join(line for line in lines if line)

@@ -1,0 +1,1 @@
+"""The command `seasoned chat`, and its screen."""
