@@ -262,18 +262,18 @@ class Crowd:
             headers = [("host", "127.0.0.1"), ("content-type", "application/json"), ("content-length", str(len(body)))]
             request = h11.Request(method="POST", target=f"{prefix}/v1/chat/completions", headers=headers)
             writer.write(http.send(request) + http.send(h11.Data(body)) + http.send(h11.EndOfMessage()))
-            content, n_parts = b"", 0
+            content = b""
             while True:
                 event = http.next_event()
                 if event is h11.NEED_DATA:
                     http.receive_data(await asyncio.wait_for(reader.read(65536), PATIENCE_S))
                 elif isinstance(event, h11.Data):
-                    content, n_parts = content + bytes(event.data), n_parts + 1
-                    if content.endswith(b"data: [DONE]\n\n"):  # as the official clients do, it reads no further
-                        return _message(content)
-                    if n_parts == vanishes_after:
+                    content += bytes(event.data)
+                    if vanishes_after is not None and content.count(b"data: ") >= vanishes_after:
                         self.n_vanished += 1
                         return None
+                    if content.endswith(b"data: [DONE]\n\n"):  # as the official clients do, it reads no further
+                        return _message(content)
                 elif isinstance(event, h11.Response):
                     if event.status_code != 200:
                         raise ConnectionError(event.status_code)

@@ -11,7 +11,7 @@ import pytest
 
 pytest.importorskip("uvicorn", reason="needs the extra serve")
 
-from faults_gateway import GUARD_S, N_CALLS, Crowd, Restarts, Upstream, end_session
+from faults_gateway import GUARD_S, Crowd, Restarts, Upstream, end_session
 from faults_rounds import attack_rounds
 
 from seasoned import Memory
@@ -57,35 +57,31 @@ def attack(zygote, folder, seed, *, n_clients, n_episodes, between_kills):
         return crowd, upstream, restarts.n_kills, list(memory.episodes())
 
 
-def check(crowd, n_kills, episodes):
-    """Return the numbers of acknowledged answers, none of which may be lost, and of answers that are stored twice.
-
-    A kill can leave an answer in the spool whose client had gone. If that client repeats a later call of an episode
-    that is stored, both are taken for one episode, with the turns between them: at most one episode for each kill.
-    """
+def check(crowd, episodes):
+    """Return the number of acknowledged answers; none is lost, and none is stored twice."""
     stored = Counter(step.action for episode in episodes for step in episode.steps)
     acknowledged = [action for done in crowd.acknowledged.values() for action in done]
     actions = {action: f'{{"arguments":{action.replace(" ", "")},"name":"restart"}}' for action in acknowledged}
     lost = [action for action in acknowledged if not stored[actions[action] if action[0] == "{" else action]]
     twice = [action for action, n in stored.items() if n > 1]
     assert not lost, f"{len(lost)} of {len(acknowledged)} are lost: {lost[:5]}"
-    assert len(twice) <= N_CALLS * n_kills, f"{len(twice)} are stored twice: {twice[:5]}"
-    return len(acknowledged), len(twice)
+    assert not twice, f"{len(twice)} are stored twice: {twice[:5]}"
+    return len(acknowledged)
 
 
-def line(crowd, upstream, n_kills, n_acknowledged, n_twice):
+def line(crowd, upstream, n_kills, n_acknowledged):
     """Return what was done, as a line of the report."""
     return (
         f"{crowd.n_clients} streams at once through a gateway, {n_kills} kills, {crowd.n_vanished} clients went, "
         f"{upstream.n_stalled} answers stalled, {upstream.n_broken} broke off, {n_acknowledged} acknowledged answers, "
-        f"0 lost, {n_twice} stored twice"
+        "0 lost, 0 stored twice"
     )
 
 
 def test_killed_gateway_loses_no_acknowledged_answer(tmp_path, zygote, report_line):
     crowd, upstream, n_kills, episodes = attack(zygote, tmp_path, 7, n_clients=12, n_episodes=1, between_kills=(15, 20))
-    n_acknowledged, n_twice = check(crowd, n_kills, episodes)
-    report_line(line(crowd, upstream, n_kills, n_acknowledged, n_twice), kills=n_kills, lost=0)
+    n_acknowledged = check(crowd, episodes)
+    report_line(line(crowd, upstream, n_kills, n_acknowledged), kills=n_kills, lost=0)
     assert n_acknowledged == 12 * 3 and n_kills >= 1
 
 
@@ -98,8 +94,8 @@ def test_gateway_of_200_streams_loses_nothing(tmp_path, zygote, report_line):
         crowd, upstream, n_kills, episodes = attack(
             zygote, folder, 100 + number, n_clients=200, n_episodes=2, between_kills=(50, 200)
         )
-        n_acknowledged, n_twice = check(crowd, n_kills, episodes)
-        report_line(line(crowd, upstream, n_kills, n_acknowledged, n_twice), rounds=1, kills=n_kills, lost=0)
+        n_acknowledged = check(crowd, episodes)
+        report_line(line(crowd, upstream, n_kills, n_acknowledged), rounds=1, kills=n_kills, lost=0)
         assert n_acknowledged == 200 * 2 * 3
         # The attack itself must be worth something.
-        assert n_kills >= 2 and crowd.n_vanished > 20 and upstream.n_stalled > 5 and upstream.n_broken > 10
+        assert n_kills >= 2 and crowd.n_vanished > 50 and upstream.n_stalled > 5 and upstream.n_broken > 10

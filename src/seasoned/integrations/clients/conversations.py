@@ -1,10 +1,12 @@
 """Grouping of model calls into conversations: what belongs together, and when an episode is over.
 
 A client sends its whole list of messages with each call. A call continues the conversation whose latest request is a
-prefix of its own list, followed by an answer. The prefix is compared by a chain of digests, without instructions
-(which change: dates, git states) and cache marks. Calls of another agent have another list, and so they are
-conversations of their own. What the agent did is what its client sent back, not what the model answered: an answer that
-the client dropped, or one of several that it asked for, is no step unless it comes back.
+prefix of its own list, followed by its answer, which the client may have edited; but not by another answer: one whose
+calls have other ids, or one in the place of an answer that broke off. The prefix is compared by a chain of digests,
+without instructions (which change: dates, git states) and cache marks. Calls of another agent have another list, and so
+they are conversations of their own. What the agent did is what its client sent back, not what the model answered: an
+answer that the client dropped is no step unless it comes back. A turn whose call was not recorded here is no step
+either, so that no turn is stored by two episodes.
 
 A loop that trims its history sends a list that no earlier request begins. It continues the conversation whose calls its
 last results answer, by the ids of the calls, if these name one conversation alone.
@@ -79,6 +81,10 @@ class CallSession:
 
 class KeptCall(Protocol):
     """A call that is kept on disk until its episode is stored."""
+
+    @property
+    def restored_ids(self) -> frozenset[str]:
+        """The ids that its episode may have in an earlier process, which may have stored it; none without one."""
 
     def release(self) -> None:
         """Keep it no longer."""
@@ -381,8 +387,12 @@ class Conversations:
         for n_known in range(len(call.units) - 1, 0, -1):
             known = self._by_request.get(_key(call, call.digests[n_known - 1]), ())
             found = [one for one in known if not one.is_superseded or _came_back(one, call, n_known)]
-            if found and call.wire.is_answer(call.units[n_known]):
+            if not found or not call.wire.is_answer(call.units[n_known]):
+                continue
+            if any(_goes_on(one, call, n_known) for one in found):
                 return self._sent_back(found, call, n_known), n_known, False
+            for one in found:
+                one.is_superseded = True
         at = next((at for at in range(len(call.units), 0, -1) if call.wire.is_answer(call.units[at - 1])), 0)
         results = call.wire.result_ids(call.units[at:])
         answered = {id(one): one for name in results for one in self._by_call.get(_key(call, name), ())}
@@ -392,7 +402,8 @@ class Conversations:
 
     def _sent_back(self, found: Sequence[Conversation], call: RecordedCall, n_known: int) -> Conversation:
         """Return the conversation whose answer came back, among those with one request; else the latest."""
-        chosen = next((one for one in reversed(found) if _came_back(one, call, n_known)), found[-1])
+        going_on = [one for one in found if _goes_on(one, call, n_known)]
+        chosen = next((one for one in reversed(going_on) if _came_back(one, call, n_known)), going_on[-1])
         # The answer that came back belongs to the one with a history, of which there is one.
         owner = next((one for one in found if len(one.calls) > 1), chosen)
         if owner is not chosen:
@@ -509,6 +520,16 @@ def _came_back(one: Conversation, call: RecordedCall, n_known: int) -> bool:
     """Return whether the messages of a request from an index on begin with the latest answer of a conversation."""
     answer = one.last.answer.units
     return call.wire.actions(call.units[n_known : n_known + len(answer)]) == call.wire.actions(answer)
+
+
+def _goes_on(one: Conversation, call: RecordedCall, n_known: int) -> bool:
+    """Return whether a request that begins with the latest one of a conversation has its answer too, or ends it."""
+    said = call.units[n_known:]
+    if _came_back(one, call, n_known) or any(map(call.wire.is_user_message, said)):
+        return True
+    n_answered = next((at for at, unit in enumerate(said) if not call.wire.is_answer(unit)), len(said))
+    others = call.wire.call_ids(said[:n_answered])
+    return not one.last.answer.is_broken_off and (not one.call_ids or not others or bool(one.call_ids & others))
 
 
 def _ends_with(said: Sequence[WireItem], call: RecordedCall) -> bool:

@@ -2,13 +2,15 @@
 
 from __future__ import annotations
 
+import contextlib
+import itertools
 import logging
 import uuid
 from collections import Counter
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, replace
 
-from seasoned.errors import EpisodeConflictError, counted, excerpt
+from seasoned.errors import EpisodeConflictError, NotFoundError, counted, excerpt
 from seasoned.integrations.clients.conversations import CallContext, Conversation, KeptCall, RecordedCall
 from seasoned.integrations.clients.prompt_block import without_blocks
 from seasoned.integrations.clients.tool_evidence import prior_of_action
@@ -44,6 +46,11 @@ class _Turn:
     steps: tuple[Step, ...]
     context: CallContext
     response_id: str | None
+
+    @property
+    def restored_ids(self) -> frozenset[str]:
+        """The ids that its episode may have in an earlier process; none: this process recorded its call."""
+        return frozenset() if self.context.kept is None else self.context.kept.restored_ids
 
 
 class EndedEpisode:
@@ -85,9 +92,14 @@ class EndedEpisode:
             StoreError: the store failed.
         """
         if self._recorder is None:
+            self._leave_out_stored(memory)
+            if not self._turns:
+                _LOG.warning("The episode %s is stored already.", self.id)
+                release(self._kept)
+                return
             self._recorder = self._recorded(memory)
         try:
-            is_new = self._commit(self._recorder, memory)
+            self._commit(self._recorder, memory)
         except EpisodeConflictError as error:
             lost = counted(len(self._recorder), "step")
             lost += f", {len(self._feedback)} feedback" if self._feedback else ""
@@ -96,10 +108,6 @@ class EndedEpisode:
                 f"one id names one episode, so this block is not stored ({lost})",
                 "Give each block an id of its own, or none.",
             ) from error
-        if not is_new:  # a process that was killed had stored it, and kept some of its calls
-            _LOG.warning("The episode %s is stored already.", self._recorder.id)
-            release(self._kept)
-            return
         if self._rewards:
             store_rewards(memory, {self._recorder.id: self._rewards})
         while self._feedback:
@@ -114,8 +122,32 @@ class EndedEpisode:
         for one in self._kept:
             one.set_aside(error)
 
-    def _commit(self, recorder: EpisodeRecorder, memory: Memory) -> bool:
-        """Store the steps; return whether they were not stored before.
+    def _leave_out_stored(self, memory: Memory) -> None:
+        """Leave out the turns that an earlier process has stored, which was killed before it released their calls.
+
+        Their rewards were stored before the first of these calls was released.
+        """
+        restored = [turn for turn in self._turns if turn.restored_ids]
+        if not restored:
+            return
+        places_stored = (memory.response_step(turn.response_id) for turn in restored if turn.response_id)
+        ids = {self.id}.union(*(turn.restored_ids for turn in restored))
+        stored = _stored_steps(memory, ids.union(place[0] for place in places_stored if place is not None))
+        turns, places, at = list[_Turn](), dict[int | None, int](), 0
+        for turn in self._turns:
+            steps = Counter((step.state, step.action) for step in turn.steps)
+            if turn.restored_ids and steps <= stored:
+                stored -= steps
+            else:
+                start = sum(len(one.steps) for one in turns)
+                places |= {at + index: start + index for index in range(len(turn.steps))}
+                turns.append(turn)
+            at += len(turn.steps)
+        self._turns = turns
+        self._rewards = [replace(one, step=places[one.step]) for one in self._rewards if one.step in places]
+
+    def _commit(self, recorder: EpisodeRecorder, memory: Memory) -> None:
+        """Store the steps.
 
         Where another process has stored other steps under their id, kept calls, and the episode that a gateway's client
         named, are stored under another one, `ID~2`.
@@ -129,13 +161,10 @@ class EndedEpisode:
             except EpisodeConflictError:
                 if not takes_free_id:
                     raise
-                stored = Counter((step.state, step.action) for step in memory.get(recorder.id).steps)
-                if Counter((step.state, step.action) for step in recorder.steps) <= stored:
-                    return False
                 n += 1
                 recorder.id = f"{self.id}~{n}"
             else:
-                return True
+                return
 
     def _recorded(self, memory: Memory) -> EpisodeRecorder:
         context = self._turns[0].context
@@ -177,6 +206,16 @@ class EndedEpisode:
             recorder.note(COST, self._cost.record())
         recorder.ending, recorder.final_state = self._ending, self._final_state
         return recorder
+
+
+def _stored_steps(memory: Memory, ids: Iterable[str]) -> Counter[tuple[str, str]]:
+    """Return the states and actions that are stored under some ids of episodes, with `ID~2` and the next ones."""
+    steps = Counter[tuple[str, str]]()
+    for id_ in ids:
+        with contextlib.suppress(NotFoundError):
+            for name in itertools.chain([id_], (f"{id_}~{n}" for n in itertools.count(2))):
+                steps.update((step.state, step.action) for step in memory.get(name).steps)
+    return steps
 
 
 def release(kept: Sequence[KeptCall]) -> None:
@@ -281,7 +320,8 @@ def recorded_turns(conversation: Conversation) -> tuple[list[RecordedTurn], str,
     units = without_blocks([*last.units, *last.answer.units])
     # The calls of an answer that broke off and never came back were not executed: they are no steps.
     end = last.n_units if last.answer.is_broken_off and last.answer.has_calls else len(units)
-    recorded = [conversation.n_before <= index < end for index in range(len(units))]
+    own = {index for call in conversation.calls for index in _answer_places(call, units[:end])}
+    recorded = [index in own for index in range(len(units))]
     items: list[InputMessage | AgentTurn] = []
     calls: list[RecordedCall] = []
     sizes: list[int] = []
@@ -296,10 +336,18 @@ def recorded_turns(conversation: Conversation) -> tuple[list[RecordedTurn], str,
     task = _task(last, units, said) or episode.task
     turns, start = [], 0
     for call, size in zip(calls, sizes, strict=True):
-        own = (replace(one, step=one.step - start) for one in results.found if start <= one.step < start + size)
-        turns.append(RecordedTurn(tuple(episode.steps[start : start + size]), call, tuple(own)))
+        in_turn = (replace(one, step=one.step - start) for one in results.found if start <= one.step < start + size)
+        turns.append(RecordedTurn(tuple(episode.steps[start : start + size]), call, tuple(in_turn)))
         start += size
     return [turn for turn in turns if turn.steps], task, episode.final_state
+
+
+def _answer_places(call: RecordedCall, units: Sequence[WireItem]) -> Iterator[int]:
+    """Yield the places of a call's answer among the messages of its conversation."""
+    for at in range(call.n_units, len(units)):
+        if not call.wire.is_answer(units[at]):
+            return
+        yield at
 
 
 def _task(call: RecordedCall, units: Sequence[WireItem], said: Sequence[int]) -> str | None:

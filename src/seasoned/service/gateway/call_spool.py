@@ -57,10 +57,26 @@ class SpooledCall:
 
 
 class CallFile:
-    """The file of one call: its request, and the parts of the answer so far."""
+    """The file of one call: its request, and the parts of the answer so far.
 
-    def __init__(self, path: Path, spool: CallSpool, n_bytes: int = 0, file: IO[bytes] | None = None) -> None:
-        self.path = path
+    Args:
+        path: of the file.
+        spool: that has it.
+        n_bytes: that it takes of the spool's room.
+        file: to which the parts are written; None: there will be none.
+        restored_ids: those that its episode may have in an earlier process; none: this process began it.
+    """
+
+    def __init__(
+        self,
+        path: Path,
+        spool: CallSpool,
+        n_bytes: int = 0,
+        file: IO[bytes] | None = None,
+        *,
+        restored_ids: frozenset[str] = frozenset(),
+    ) -> None:
+        self.path, self.restored_ids = path, restored_ids
         self._spool, self._n_bytes, self._file = spool, n_bytes, file
 
     def add(self, part: bytes) -> bool:
@@ -243,7 +259,8 @@ class CallSpool:
             except (ValueError, KeyError, TypeError, AttributeError) as error:
                 CallFile(path, self).set_aside(f"it is no whole call ({error!r})")
                 continue
-            yield call, CallFile(path, self)  # of an earlier process: it takes no room of this one's
+            ids = frozenset(id_ for name in ("episode", "new_episode") if (id_ := call.facts.get(name)))
+            yield call, CallFile(path, self, restored_ids=ids)  # of an earlier process: it takes no room of this one's
 
     def _take(self, folder: Path) -> None:
         """Take the lock of a folder, unless its process is alive."""
