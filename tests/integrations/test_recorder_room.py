@@ -42,9 +42,10 @@ def blocked(recorder, duty):
     return goes_on
 
 
+@pytest.mark.parametrize("limit", [{"max_bytes": 100_000}, {"max_waiting": 2}], ids=["bytes", "number"])
 @pytest.mark.parametrize("duty", ["group", "store"])
-def test_there_is_no_room_until_the_calls_so_far_are_stored(memory, duty):
-    recorder = CallRecorder(memory, max_bytes=100_000)
+def test_there_is_no_room_until_calls_are_stored(memory, duty, limit):
+    recorder = CallRecorder(memory, **limit)
     goes_on = blocked(recorder, duty)
     for n in range(3):
         recorder.submit(lambda n=n: call_of(f"{n}", 60_000), 60_000)
@@ -54,6 +55,7 @@ def test_there_is_no_room_until_the_calls_so_far_are_stored(memory, duty):
     assert room is not None and not room.done()
     goes_on.set()
     room.result(GUARD_S)
+    recorder.settle()
     assert recorder.room() is None
     assert len(memory.episodes()) == 3
     recorder.close()

@@ -24,6 +24,7 @@ __all__ = ["CallRecorder", "recorder_of"]
 
 _IDLE_S = 1800.0
 _MAX_WAITING_BYTES = 256 * 1024 * 1024
+_MAX_WAITING = 4096
 _LOG = logging.getLogger("seasoned.clients")
 _LOCK = threading.Lock()
 Answer = TypeVar("Answer")
@@ -43,14 +44,22 @@ class CallRecorder:
         memory: stores the episodes. Closing it stores the open ones as truncated.
         idle_s: an episode whose next call does not come within this time is over.
         max_bytes: of the calls and episodes that wait for the threads, above which there is no room.
+        max_waiting: how many of them may wait.
 
     Attributes:
         before_close: called first when this is closed, to end episodes that know no end of their own.
     """
 
-    def __init__(self, memory: Memory, *, idle_s: float = _IDLE_S, max_bytes: int = _MAX_WAITING_BYTES) -> None:
+    def __init__(
+        self,
+        memory: Memory,
+        *,
+        idle_s: float = _IDLE_S,
+        max_bytes: int = _MAX_WAITING_BYTES,
+        max_waiting: int = _MAX_WAITING,
+    ) -> None:
         self._memory = memory
-        self._idle_s, self._max_bytes = idle_s, max_bytes
+        self._idle_s, self._max_bytes, self._max_waiting = idle_s, max_bytes, max_waiting
         self.before_close: list[Callable[[], None]] = []
         self._error: Exception | None = None
         self._start()
@@ -64,7 +73,9 @@ class CallRecorder:
             duty: ThreadPoolExecutor(1, f"seasoned-recorder-{duty}") for duty in get_args(_Duty)
         }
         self._thread_ids: set[int] = set()
-        self._waiting_bytes, self._bytes_lock = 0, threading.Lock()
+        self._n_waiting = self._waiting_bytes = 0
+        self._rooms: list[Future[None]] = []  # for which calls wait
+        self._waiting_lock = threading.Lock()
 
     # ------------------------------------------------------------------------------------------ from other threads
 
@@ -96,12 +107,16 @@ class CallRecorder:
         self._later("group", record, n_bytes)
 
     def room(self) -> Future[None] | None:
-        """Return what is done once the calls so far are stored, or wait for a store that fails; None: there is room."""
-        if self._waiting_bytes <= self._max_bytes:
-            return None
-        done: Future[None] = Future()
-        self._later("group", lambda: self._later("store", lambda: done.set_result(None)))
-        return done
+        """Return what is done once there is room for another call; None: there is."""
+        with self._waiting_lock:
+            if self._has_room:
+                return None
+            self._rooms.append(room := Future[None]())
+        return room
+
+    @property
+    def _has_room(self) -> bool:
+        return self._n_waiting <= self._max_waiting and self._waiting_bytes <= self._max_bytes
 
     def ask(self, question: Callable[[Conversations], Answer]) -> Future[Answer]:
         """Return the answer to a question about the open conversations, once the calls so far are recorded."""
@@ -268,14 +283,20 @@ class CallRecorder:
             except Exception as error:
                 self._report(error)
             finally:
-                self._count(-n_bytes)
+                self._count(-1, -n_bytes)
 
         self._run(duty, guarded)
-        self._count(n_bytes)
+        self._count(1, n_bytes)
 
-    def _count(self, n_bytes: int) -> None:
-        with self._bytes_lock:
+    def _count(self, n_more: int, n_bytes: int) -> None:
+        """Count what waits, and let the calls go on that waited for room if there is."""
+        with self._waiting_lock:
+            self._n_waiting += n_more
             self._waiting_bytes += n_bytes
+            rooms = self._rooms if self._has_room else []
+            self._rooms = [] if rooms else self._rooms
+        for room in rooms:
+            room.set_result(None)
 
     def _store_later(
         self, conversations: Sequence[Conversation], ending: Ending, scope: CurrentEpisode | None = None
