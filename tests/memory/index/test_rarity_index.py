@@ -204,6 +204,30 @@ def test_compiled_search_leaves_out_lists_and_no_result():
         assert compiled.search(query, k=k, threshold=0.0) == plain.search(query, k=k, threshold=0.0)
 
 
+@pytest.mark.skipif("numba" not in KERNEL_NAMES, reason="needs the extra `fast`")
+def test_compiled_search_finds_a_set_by_lists_that_it_does_not_read():
+    """The lists of the rarer half of the features are read. One set holds the whole other half, and is a little nearer
+    than 20 sets that hold 18 of the rarer ones.
+    """
+    stored = [named(40 + (i + 8 * j) % 40 for j in range(5)) for i in range(3000)]
+    stored += [named((i + 8 * j) % 40 for j in range(5)) for i in range(1000)]
+    stored += [named((2 * i + j) % 40 for j in range(18)) for i in range(20)]
+    best = len(stored)
+    stored.append(named(range(40, 80)))
+    matches = Filled(stored, kernel="numba").search(named(range(80)), k=1, threshold=0.0)
+    assert [id_ for _, _, id_ in matches] == [best]
+
+
+@pytest.mark.skipif("numba" not in KERNEL_NAMES, reason="needs the extra `fast`")
+def test_compiled_search_finds_the_same_among_sets_too_large_to_count_their_features():
+    rng = np.random.default_rng(1)
+    stored = [named(rng.permutation(1500)[: int(n)].tolist()) for n in rng.choice([5, 40, 1100], size=200)]
+    compiled, plain = Filled(stored, kernel="numba"), Filled(stored, kernel="numpy")
+    for k in (1, 20):
+        query = named(rng.permutation(1500)[:300].tolist())
+        assert compiled.search(query, k=k, threshold=0.0) == plain.search(query, k=k, threshold=0.0)
+
+
 @pytest.mark.parametrize("kernel", KERNEL_NAMES)
 def test_sets_of_a_common_feature_alone_are_found_though_its_list_is_long(kernel):
     stored = [*(named([0, 1 + i]) for i in range(2500)), named([0]), *(named([3000, i]) for i in range(64))]

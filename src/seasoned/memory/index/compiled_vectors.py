@@ -18,6 +18,8 @@ _SAMPLE = 4096
 _MOST_FIRST = 16  # rows that are compared first, for each that is wanted
 _MOST_TRIES = 8
 _LOWER = 0.75  # by which the bound of these rows is lowered while they are too few
+_BETWEEN_LOOKS = 4  # of the postings that are left, one part is read before the next look
+_MOST_COUNTED = 1024  # features of a row: with more, its product and their number do not fit into one float64
 
 _compiled = CompiledFunctions(globals())
 
@@ -247,33 +249,41 @@ def _fill_rest(lengths: Any, most: Any, first: Any, rest: Any) -> None:
             left -= 1
 
 
-@_compiled("int64(int32[::1], float32[::1], float64[::1], float64[::1], float64)")
-def _n_above(sizes: Any, at_least: Any, products: Any, rest: Any, reached: Any) -> Any:
-    """Return how many rows may have a product of `reached` times their norm; rows are in the order of their sizes."""
-    n = row = 0
-    while row < len(sizes):
-        last, more = row, rest[sizes[row]]
-        while last < len(sizes) and sizes[last] == sizes[row]:
-            last += 1
-        for at in range(row, last):
-            n += products[at] + more >= reached * at_least[at]
-        row = last
+@_compiled("float64(float64, float64)")
+def _product(total: Any, unit: Any) -> Any:
+    """Return what the features that were read add to a row's product, without the unit that counts each of them."""
+    return total - np.floor(total / unit) * unit
+
+
+@_compiled("float64(float64, float64, int32, float64[::1])")
+def _at_most(total: Any, unit: Any, size: Any, rest: Any) -> Any:
+    """Return the largest product that a row of this size may have."""
+    n_read = np.floor(total / unit)
+    return total - n_read * unit + rest[size - np.int64(n_read)]
+
+
+@_compiled("int64(int32[::1], float32[::1], float64[::1], float64, float64[::1], float64)")
+def _n_above(sizes: Any, at_least: Any, totals: Any, unit: Any, rest: Any, reached: Any) -> Any:
+    """Return how many rows may have a product of `reached` times their norm."""
+    n = 0
+    for row in range(len(sizes)):
+        n += _at_most(totals[row], unit, sizes[row], rest) >= reached * at_least[row]
     return n
 
 
-@_compiled("float64(float32[::1], float64[::1], int64)")
-def _promising(at_least: Any, products: Any, k: Any) -> Any:
+@_compiled("float64(float32[::1], float64[::1], float64, int64)")
+def _promising(at_least: Any, totals: Any, unit: Any, k: Any) -> Any:
     """Return a quotient of product and norm that about 3 k rows reach, by a sample of them."""
-    stride = max(1, len(products) // _SAMPLE)
+    stride = max(1, len(totals) // _SAMPLE)
     highest = 0.0
-    for row in range(0, len(products), stride):
-        highest = max(highest, products[row] / at_least[row])
+    for row in range(0, len(totals), stride):
+        highest = max(highest, _product(totals[row], unit) / at_least[row])
     if highest == 0.0:
         return 0.0
     histogram = np.zeros(N_BANDS, dtype=np.int64)
     scale = (N_BANDS - 1) / highest
-    for row in range(0, len(products), stride):
-        histogram[int(products[row] / at_least[row] * scale)] += 1
+    for row in range(0, len(totals), stride):
+        histogram[int(_product(totals[row], unit) / at_least[row] * scale)] += 1
     wanted, step = max(1, 3 * k // stride), N_BANDS - 1
     n = histogram[step]
     while step > 0 and n < wanted:
@@ -314,26 +324,30 @@ def _order_lists(
     return n_postings
 
 
-@_compiled("int64(uint32[::1], uint16[::1], uint32[::1], float64[::1], int64[::1], int64, int64, float64[::1])")
+@_compiled(
+    "int64(uint32[::1], uint16[::1], uint32[::1], float64[::1], int64[::1], int64, int64, float64, float64[::1])"
+)
 def _read_band(
-    list_starts: Any, rows: Any, vocabulary: Any, values: Any, order: Any, first: Any, last: Any, products: Any
+    list_starts: Any, rows: Any, vocabulary: Any, values: Any, order: Any, first: Any, last: Any, mark: Any, totals: Any
 ) -> Any:
-    """Add the values of some lists to the products of their rows; return how many postings were read."""
+    """Add the values of some lists, each with the mark, to their rows; return how many postings were read."""
     n_read: Any = 0
     for i in range(first, last):
         at = order[i]
-        value = values[vocabulary[at]]
+        value = mark + values[vocabulary[at]]
         for p in range(list_starts[at], list_starts[at + 1]):
-            products[rows[p]] += value
+            totals[rows[p]] += value
         n_read += np.int64(list_starts[at + 1]) - np.int64(list_starts[at])
     return n_read
 
 
-@_compiled("int64(float32[::1], float64[::1], float64, uint8[::1], int64[::1], int64, int64)")
-def _take_first(at_least: Any, products: Any, reached: Any, seen: Any, found: Any, n_found: Any, most: Any) -> Any:
+@_compiled("int64(float32[::1], float64[::1], float64, float64, uint8[::1], int64[::1], int64, int64)")
+def _take_first(
+    at_least: Any, totals: Any, unit: Any, reached: Any, seen: Any, found: Any, n_found: Any, most: Any
+) -> Any:
     """Find rows whose product is so many times their norm, up to `most`, and mark them; return how many there are."""
-    for row in range(len(products)):
-        if products[row] >= reached * at_least[row] and seen[row] == 0 and n_found < most:
+    for row in range(len(totals)):
+        if _product(totals[row], unit) >= reached * at_least[row] and seen[row] == 0 and n_found < most:
             found[n_found] = row
             n_found += 1
             seen[row] = 1
@@ -342,8 +356,8 @@ def _take_first(at_least: Any, products: Any, reached: Any, seen: Any, found: An
 
 @_compiled(
     "float64(uint32[::1], uint32[::1], float32[::1], float64[::1], int64[::1], uint32[::1], float64[::1], uint32[::1],"
-    " float64[::1], float64, float64[::1], uint8[::1], int64[::1], int64, float64[::1], float64[::1], int64[::1],"
-    " float64)"
+    " float64[::1], float64, float64[::1], float64, uint8[::1], int64[::1], int64, float64[::1], float64[::1],"
+    " int64[::1], float64)"
 )
 def _compare_first(
     tokens: Any,
@@ -356,7 +370,8 @@ def _compare_first(
     counts: Any,
     values: Any,
     norm: Any,
-    products: Any,
+    totals: Any,
+    unit: Any,
     seen: Any,
     found: Any,
     n_found: Any,
@@ -366,11 +381,12 @@ def _compare_first(
     least: Any,
 ) -> Any:
     """Compare the rows that share most, as far as was read; return the new least. `n_best[1]` counts those found."""
-    reached, most = max(_promising(at_least, products, len(best)), least * norm), n_found + _MOST_FIRST * len(best)
+    reached = max(_promising(at_least, totals, unit, len(best)), least * norm)
+    most = n_found + _MOST_FIRST * len(best)
     for _ in range(_MOST_TRIES):
         first = n_found
         if reached > 0.0:
-            n_found = _take_first(at_least, products, reached, seen, found, n_found, min(len(products), most))
+            n_found = _take_first(at_least, totals, unit, reached, seen, found, n_found, min(len(totals), most))
         least = _compare(
             tokens,
             starts,
@@ -428,24 +444,31 @@ def nearest_rows(
     """Find the rows that may be among the best, with their similarities; return how many.
 
     The lists are read in the order of what a feature adds to the product. Now and then each row is bounded by what it
-    has and by the largest summands that a row of its size may still get. Once comparing the rows that may be similar
+    has and by the largest summands that its other features may still add. Once comparing the rows that may be similar
     enough costs less than reading on, they are compared.
+
+    A row's total holds two numbers: the product as far as it was read, and how many features were. Each of these adds a
+    mark beside its value, a power of 2 that no product reaches.
     """
     n_rows, n_found = len(sizes), 0
-    products, order = room[:n_rows], np.empty(len(vocabulary), dtype=np.int64)
+    totals, order = room[:n_rows], np.empty(len(vocabulary), dtype=np.int64)
     lengths, most = np.zeros(N_BANDS, dtype=np.int64), np.zeros(N_BANDS)
     begins = np.zeros(N_BANDS + 1, dtype=np.int64)
     left: Any = _order_lists(vocabulary, list_starts, values, order, lengths, most, begins)
-    rest = np.zeros(1 + (np.int64(sizes[n_rows - 1]) if n_rows > 0 else 0))
-    band, next_look, is_first = 0, left - left // 8, True
+    largest = np.int64(sizes[n_rows - 1]) if n_rows > 0 else 0
+    rest = np.zeros(1 + largest)
+    _fill_rest(lengths, most, 0, rest)
+    unit = 2.0 ** np.ceil(np.log2(1.0 + 2.0 * rest[largest]))
+    mark = unit if largest <= _MOST_COUNTED else 0.0  # of large rows the features are not counted: it would cost digits
+    band, next_look, is_first = 0, left - left // _BETWEEN_LOOKS, True
     while True:
         is_last = left <= _LOOK * n_rows
         while band < N_BANDS and (is_last or left > next_look):
             left -= _read_band(
-                list_starts, list_rows, vocabulary, values, order, begins[band], begins[band + 1], products
+                list_starts, list_rows, vocabulary, values, order, begins[band], begins[band + 1], mark, totals
             )
             band += 1
-        next_look = left - left // 3
+        next_look = left - left // _BETWEEN_LOOKS
         _fill_rest(lengths, most, band, rest)
         if is_first or is_last or band == N_BANDS:
             is_first = False
@@ -460,7 +483,8 @@ def nearest_rows(
                 counts,
                 values,
                 norm,
-                products,
+                totals,
+                unit,
                 seen,
                 found,
                 n_found,
@@ -472,7 +496,8 @@ def nearest_rows(
             n_found = n_best[1]
         if is_last or band == N_BANDS:
             break
-        if _n_above(sizes, at_least, products, rest, least * norm) * _COMPARISON < left:
+        saved: Any = left - next_look + _LOOK * n_rows
+        if _n_above(sizes, at_least, totals, unit, rest, least * norm) * _COMPARISON < saved:
             break
     first = n_found
     for row in range(n_rows):
@@ -480,11 +505,11 @@ def nearest_rows(
             found[row] = row
             n_found += 1
             continue
-        product = products[row] + rest[sizes[row]]
+        product = _at_most(totals[row], unit, sizes[row], rest)
         if product > 0.0 and product >= least * norm * at_least[row] and seen[row] == 0:
             found[n_found] = row
             n_found += 1
-    products[:] = 0.0
+    totals[:] = 0.0
     least = _compare(
         tokens,
         starts,
