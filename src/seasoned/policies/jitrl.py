@@ -29,6 +29,7 @@ from seasoned.core import (
 )
 from seasoned.errors import InputError, counted
 from seasoned.policies.base_policy import base_decision, generator
+from seasoned.policies.calibration.prior_watch import PriorWatch
 from seasoned.policies.call_evidence import action_rows, call_shapes, merge_spellings, proposable, task_cells
 from seasoned.policies.candidates import Candidates, check_candidates
 from seasoned.policies.frontier import frontier_note, towards_frontier
@@ -89,6 +90,7 @@ class JitRL:
         self.settings: JitRLSettings = preset(name, **overrides)
         changed = self.settings != PRESETS[name]
         self.name = f"{name}+" if changed else name
+        self._prior_watch = PriorWatch(memory)
 
     def decide(
         self,
@@ -105,7 +107,8 @@ class JitRL:
         Args:
             state: the agent's observation, as text.
             candidates: the model's proposals, each with its logit or logprob in nats (a constant added to all changes
-                nothing); a `Prior` also records how it was read.
+                nothing); a `Prior` also records how it was read, and is compared with what the agent did: where it
+                departs widely, a warning is logged first (`PriorWatch`).
             admissible: None: the candidates are complete. A collection, a predicate or "any": candidates that do not
                 pass are dropped, and actions from memory that pass are added.
             task: the task being played; needed by the leave-one-task-out guard.
@@ -122,6 +125,8 @@ class JitRL:
         rng = generator(seed, step)
         checked = check_candidates(candidates, admissible)
         evidence = self.evidence(state, step=step, task=task)
+        if isinstance(candidates, Prior):  # read from a model, whose policy may not be that of the agent
+            self._prior_watch.check(candidates, state, task)
         recorded: dict[str, Any] = {
             "policy": self.name,
             "gamma": evidence.gamma,

@@ -18,7 +18,7 @@ from seasoned.policies.own_choices import OwnChoices, own_choices
 from seasoned.protocols import ChatContext, PriorReader, PriorReading, ReadableMemory
 from seasoned.types import Floats, Prior, Step
 
-__all__ = ["WIDE_DEPARTURE", "AgentChoices", "MixedPrior", "ScoredChoice", "fitted_weight", "scored"]
+__all__ = ["MIXED", "WIDE_DEPARTURE", "AgentChoices", "MixedPrior", "ScoredChoice", "fitted_weight", "scored"]
 
 WIDE_DEPARTURE = 0.3
 """Total variation between a prior and the agent's choices from which on it is reported."""
@@ -26,7 +26,8 @@ WIDE_DEPARTURE = 0.3
 _ENOUGH_STEPS = 20
 _UNFITTED = 0.5
 _GROWTH = 1.1
-_MIXED = "mixed with the agent's choices"
+MIXED = "mixed with the agent's choices"
+"""In the method of a prior that was mixed."""
 _LOG = logging.getLogger(__name__)
 
 
@@ -39,6 +40,7 @@ class AgentChoices:
 
     Args:
         features: of the memory's encoder.
+        key: by which two actions are the same.
 
     Example:
         >>> choices = AgentChoices(lambda text: frozenset(text.split()))
@@ -48,25 +50,31 @@ class AgentChoices:
         [0.992, 0.008]
     """
 
-    def __init__(self, features: Callable[[str], frozenset[str]]) -> None:
+    def __init__(self, features: Callable[[str], frozenset[str]], *, key: Callable[[str], str] = action_key) -> None:
         self._features = features
+        self._key = key
         self._counts: defaultdict[object, Counter[str]] = defaultdict(Counter)
 
-    def _levels(self, state: str, task: str) -> tuple[object, ...]:
-        return None, task, (task, self._features(state))
+    def _levels(self, state: str, task: str | None) -> tuple[object, ...]:
+        return (None,) if task is None else (None, task, (task, self._features(state)))
 
     def add(self, state: str, task: str, action: str) -> None:
         """Count a choice."""
         for level in self._levels(state, task):
-            self._counts[level][action_key(action)] += 1
+            self._counts[level][self._key(action)] += 1
 
     def n_of(self, task: str) -> int:
         """Return the number of choices in a family."""
         return self._counts[task].total() if task in self._counts else 0
 
-    def probs(self, state: str, task: str, candidates: Sequence[str]) -> Floats:
-        """Return the counted prior over the candidates, shape (C,)."""
-        keys = [action_key(candidate) for candidate in candidates]
+    def n_among(self, task: str | None, candidates: Sequence[str]) -> int:
+        """Return the number of choices among these candidates in a family, or without a task in all."""
+        counts = self._counts.get(task, Counter())
+        return sum(counts[key] for key in {self._key(candidate) for candidate in candidates})
+
+    def probs(self, state: str, task: str | None, candidates: Sequence[str]) -> Floats:
+        """Return the counted prior over the candidates, shape (C,); without a task that of all choices."""
+        keys = [self._key(candidate) for candidate in candidates]
         found: Floats = np.full(len(keys), 1.0 / len(keys))
         for level in self._levels(state, task):
             counts = self._counts.get(level, Counter())
@@ -234,7 +242,7 @@ class MixedPrior:
             )
             self._warned.add(task)
         mixed = (1.0 - weight) * own + weight * counted
-        method = f"{reading.prior.method}, {_MIXED}: weight {weight:.2f}{known.fit}, n={n}, departs {departure:.2f}"
+        method = f"{reading.prior.method}, {MIXED}: weight {weight:.2f}{known.fit}, n={n}, departs {departure:.2f}"
         logprobs = dict(zip(candidates, np.log(mixed / mixed.sum()).tolist(), strict=True))
         bounded = reading.prior.bounded if weight < 1.0 else ()
         prior = Prior(logprobs, method, reading.prior.model, bounded, reading.prior.capabilities)
@@ -273,5 +281,5 @@ class MixedPrior:
 
 def _read_prior(step: Step) -> Mapping[str, float] | None:
     """Return the prior of a step as a reader gave it; None if there is none, or it was mixed."""
-    mixed = isinstance(step.prior, Prior) and _MIXED in step.prior.method
+    mixed = isinstance(step.prior, Prior) and MIXED in step.prior.method
     return None if mixed else step.prior

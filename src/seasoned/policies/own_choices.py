@@ -7,14 +7,39 @@ import math
 from collections import defaultdict
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass
+from typing import Protocol, runtime_checkable
 
-from seasoned.protocols import ReadableMemory
+from seasoned.protocols import ReadableMemory, StateEncoder
 from seasoned.types import ALTERNATIVE, SHOWN, Episode, Note, Step
 from seasoned.types.notes import RESPONSE
 
-__all__ = ["OwnChoices", "is_own_choice", "own_choices"]
+__all__ = ["OwnChoices", "PlayedMemory", "is_own_choice", "latest_own_choices", "own_choices"]
 
 _SAME = 1e-6
+
+
+@runtime_checkable
+class PlayedMemory(Protocol):
+    """The methods of a memory that tell the latest own choices: those of a `seasoned.Memory`."""
+
+    @property
+    def encoder(self) -> StateEncoder:
+        """The encoder of its states."""
+        ...
+
+    def __len__(self) -> int: ...
+
+    def episodes(self, *, task: str | None = None, last: int | None = None) -> list[Episode]:
+        """Return stored episodes in commit order: all, those of a task, or the last few."""
+        ...
+
+    def notes(self, *, kind: str | None = None, episode_id: str | None = None) -> list[Note]:
+        """Return unrevoked notes, in order."""
+        ...
+
+    def excluded_ids(self) -> tuple[frozenset[str], frozenset[str]]:
+        """Return the ids of the excluded episodes and of the excluded feedback events."""
+        ...
 
 
 @dataclass(frozen=True, slots=True)
@@ -69,10 +94,20 @@ def own_choices(memory: ReadableMemory) -> Iterator[OwnChoices]:
         ...     [choices.steps for choices in own_choices(memory)]
         [(1,)]
     """
+    return _of_episodes(memory, memory.iter_episodes())
+
+
+def latest_own_choices(memory: PlayedMemory, last: int) -> Iterator[OwnChoices]:
+    """Yield the choices of the last so many episodes, as `own_choices` does."""
+    return _of_episodes(memory, memory.episodes(last=last))
+
+
+def _of_episodes(memory: ReadableMemory | PlayedMemory, episodes: Iterable[Episode]) -> Iterator[OwnChoices]:
     quarantined, _ = memory.excluded_ids()
-    shown = _shown_steps(memory.notes(kind=SHOWN), memory.notes(kind=RESPONSE))
+    notes = memory.notes(kind=SHOWN)
+    shown = _shown_steps(notes, memory.notes(kind=RESPONSE) if notes else ())
     nothing: frozenset[int] = frozenset()
-    for episode in memory.iter_episodes():
+    for episode in episodes:
         if episode.ending != "aborted" and episode.arm != ALTERNATIVE and episode.id not in quarantined:
             yield _of_episode(episode, shown.get(str(episode.id), nothing))
 

@@ -10,6 +10,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, Literal
 
+from seasoned.actions import ToolAction
 from seasoned.checks import check_instance, check_one_of, check_whole
 from seasoned.integrations.clients.tool_evidence import (
     TEXT_ANSWER,
@@ -20,6 +21,7 @@ from seasoned.integrations.clients.tool_evidence import (
 )
 from seasoned.integrations.clients.wires.wire_format import RequestMoment, ToolOptions, WireFormat
 from seasoned.llms.priors.votes import smoothed_logprobs
+from seasoned.policies.calibration.prior_watch import PriorWatch
 from seasoned.policies.jitrl import JitRL
 from seasoned.protocols import EvidenceSource
 from seasoned.types import Decision, Evidence, EvidenceQuery, Prior
@@ -116,6 +118,7 @@ class CallDecisions:
         self, policy: JitRL, *, method: Method = "auto", n: int = _DEFAULT_VOTES, seed: int | None = None
     ) -> None:
         self.policy = copy.copy(check_instance("policy", policy, JitRL, next_step="Pass JitRL(memory)."))
+        self._prior_watch = PriorWatch(policy.memory, key=tool_of)
         self.policy.memory = ToolEvidence(policy.memory)
         self.method: Method = check_one_of("method", method, ("auto", "label", "votes"))
         self.n = check_whole("n", n, 2)
@@ -155,8 +158,13 @@ class CallDecisions:
         logprobs = smoothed_logprobs([counts[name] for name in names])
         return Prior(dict(zip(names, logprobs, strict=True)), f"votes, n={len(tools)}")
 
-    def choose(self, prior: Mapping[str, float], moment: RequestMoment, task: str | None) -> ToolChoice:
-        """Return the choice among the tools of a prior, each as the call that is likely here (`expected_calls`)."""
+    def choose(self, prior: Prior, moment: RequestMoment, task: str | None) -> ToolChoice:
+        """Return the choice among the tools of a prior, each as the call that is likely here (`expected_calls`).
+
+        A prior that departs widely from the tools that the agent called is logged first (`PriorWatch`).
+        """
+        as_calls = {tool if tool == TEXT_ANSWER else ToolAction(tool, {}).text: prior[tool] for tool in prior}
+        self._prior_watch.check(Prior(as_calls, prior.method), moment.state, task or moment.task)
         calls = self._calls(prior, moment, task)
         candidates = {calls[tool]: logprob for tool, logprob in prior.items()}
         decision = self._decision(candidates, moment, task, seed=self._random.getrandbits(32))
