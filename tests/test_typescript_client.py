@@ -71,6 +71,25 @@ def test_node_tests_of_the_client_pass(tmp_path):
     assert counts["fail"] == 0 and counts["pass"] >= 35, counts
 
 
+def test_blocks_of_the_page_run(tmp_path):
+    runner = node()
+    page = (ROOT / "docs" / "how-to" / "typescript-client.md").read_text()
+    blocks = re.findall(r"^```js\n(.*?)^```$", page, re.MULTILINE | re.DOTALL)
+    assert len(blocks) == 6
+    (tmp_path / "page.mjs").write_text("\n".join(blocks))
+    (tmp_path / "node_modules").mkdir()
+    (tmp_path / "node_modules" / "seasoned").symlink_to(CLIENT, target_is_directory=True)
+    command = tmp_path / "seasoned"
+    command.write_text(f'#!/bin/sh\nexec "{sys.executable}" -m seasoned "$@"\n')
+    command.chmod(0o755)
+    env = {**os.environ, "PATH": f"{tmp_path}{os.pathsep}{os.environ['PATH']}"}
+    ran = subprocess.run(
+        [runner, "page.mjs"], cwd=tmp_path, env=env, capture_output=True, text=True, timeout=120, check=False
+    )
+    assert (ran.returncode, ran.stdout, ran.stderr) == (0, "", "")
+    assert (tmp_path / "agent.db").exists()
+
+
 def test_package_has_the_version_of_the_python_package_and_no_dependency():
     package = json.loads((CLIENT / "package.json").read_text())
     assert package["version"] == seasoned.__version__
