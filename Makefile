@@ -89,7 +89,7 @@ bench: $(VENV)/dev.stamp .venv-transformers/stamp ## run every benchmark
 	@set -e; for script in $$(grep -l __main__ benchmarks/*.py | grep -v exact.py); do echo "$$script"; $(BIN)/python "$$script"; done
 
 clean: ## remove the virtual environment, builds and caches; results and memories stay
-	rm -rf $(VENV) .venv-* clients/typescript/node_modules build dist .hypothesis .mypy_cache .pytest_cache .ruff_cache
+	rm -rf $(VENV) .venv-* clients/typescript/node_modules clients/typescript/build build dist .hypothesis .mypy_cache .pytest_cache .ruff_cache
 	find src tests docs examples benchmarks -name __pycache__ -prune -exec rm -rf {} +
 
 # A stamp is younger than what it was made from, or it is made again. The environment survives an interrupted install:
