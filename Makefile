@@ -59,7 +59,7 @@ test-jericho: .venv-jericho/stamp ## run the tests of story files: SEASONED_STOR
 test-harbor: .venv-harbor/stamp ## run the tests that need Harbor (and Python 3.12), in an environment of their own
 	@.venv-harbor/bin/python -m pytest tests/integrations/test_harbor_trial.py --timeout 900
 
-CLIENT_TESTS = tests/integrations/test_dropped_answers.py tests/integrations/test_gateway_calls.py tests/integrations/test_gateway_choices.py $(wildcard tests/integrations/test_wrapped_*.py)
+CLIENT_TESTS = tests/llms/test_llm_anthropic.py tests/integrations/test_dropped_answers.py tests/integrations/test_gateway_calls.py tests/integrations/test_gateway_choices.py $(wildcard tests/integrations/test_wrapped_*.py)
 test-clients: .venv-clients/stamp .venv-clients-oldest/stamp ## run the tests of wrapped clients with the newest and the oldest openai and anthropic
 	@.venv-clients/bin/python -m pytest $(CLIENT_TESTS)
 	@.venv-clients-oldest/bin/python -m pytest $(CLIENT_TESTS)

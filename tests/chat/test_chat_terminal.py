@@ -136,7 +136,8 @@ def test_real_chat_with_the_local_model_is_interrupted_and_goes_on(tmp_path):
     (tmp_path / ".git").mkdir()
     terminal = Terminal(tmp_path, "--max-tokens", "400")
     try:
-        terminal.wait_for("> ")
+        terminal.wait_for("Ctrl-D ends.")
+        terminal.wait_for("\x1b[?2004h")  # the prompt reads keys
         terminal.type("Count from 1 to 200, one number a line.\r")
         terminal.wait_for("known; session")
         time.sleep(8)

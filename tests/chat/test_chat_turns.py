@@ -60,7 +60,12 @@ def test_invalid_calls_are_answered_with_the_rule_and_end_the_turn_after_five(tm
         texts = [message.content for message in assistant.log.turns[0].messages if message.role == "tool"]
     assert report.ended == "limit"
     assert [each["failed"] for each in report.calls] == [True] * 5
-    assert "there is no such tool" in texts[0] and "Did you mean" in texts[2] and "must be a text" in texts[4]
+    assert (
+        "there is no such tool" in texts[0]
+        and "one JSON object" in texts[1]
+        and "Did you mean" in texts[2]
+        and "must be a text" in texts[4]
+    )
     assert all(value == -0.2 for _, _, value in report.rewards)
 
 
@@ -88,6 +93,18 @@ def test_error_of_the_model_ends_the_turn_and_not_the_session(tmp_path):
     assert roles == ["system", "user", "assistant", "tool", "user"]
     assert stored == [("go", "truncated"), ("go on", "terminated")]
     assert "Nothing is lost" in screen.text
+
+
+def test_closed_pipe_loses_nothing(tmp_path):
+    class Closed(Answers):
+        def write(self, text):
+            raise BrokenPipeError
+
+    with chat(tmp_path, [run("true"), "Done."], Closed()) as assistant:
+        with pytest.raises(BrokenPipeError):
+            ask(assistant, "go")
+        assert [len(each.steps) for each in assistant.memory.episodes()] == [1]
+        assert assistant.log.turns[0].is_ended and assistant.log.turns[0].is_stored
 
 
 class Slow(ScriptedLLM):

@@ -17,7 +17,7 @@ from seasoned.chat.prompt_window import request_messages, unbroken_marks
 from seasoned.chat.recollection import ChatRecall, Recollection
 from seasoned.chat.screen import ChatScreen, TurnInterrupt
 from seasoned.chat.terminal_text import plain_text
-from seasoned.chat.toolbox import TOOLS, Toolbox, ToolOutcome
+from seasoned.chat.toolbox import INVALID, TOOLS, Toolbox, ToolOutcome
 from seasoned.chat.turn_record import (
     INTERRUPTION_MARK,
     TurnEnding,
@@ -210,6 +210,12 @@ class Assistant:
             report.ended, report.error = "error", error
             self._interrupt(turn, "[an error ended this turn]")
             self.screen.line(f"{error}\nNothing is lost: ask again, or change the model with /model.", "bad")
+        except BaseException:  # a closed pipe, say: what was done is kept all the same
+            report.ended = "error"
+            self._interrupt(turn, "[an error ended this turn]")
+            self.log.end(turn, report.ended)
+            self._store(turn, report, outcomes)
+            raise
         self.log.end(turn, report.ended)
         self._store(turn, report, outcomes)
         return report
@@ -342,7 +348,7 @@ class Assistant:
                 text, calls = written.thought, found
         begin = sum(len(message.tool_calls) for message in turn.messages) + 100 * number
         made = tuple(
-            ToolCall(f"call_{turn.id[:8]}_{begin + at}", _tool_name(name), plain_text(arguments))
+            ToolCall(f"call_{turn.id[:8]}_{begin + at}", _tool_name(name), _sendable(plain_text(arguments)))
             for at, (name, arguments) in enumerate(calls)
         )
         return Message("assistant", text, made) if text.strip() or made else None
@@ -493,6 +499,15 @@ def _call_text(call: ToolCall) -> str:
         return readable_action(str(parse_tool_call({"name": call.name, "arguments": call.arguments})))
     except InputError:
         return f"{call.name}({call.arguments})"
+
+
+def _sendable(arguments: str) -> str:
+    """Return the arguments of a call as every server takes them back: those that are no JSON object, within one."""
+    try:
+        _ = parse_tool_call({"name": "any", "arguments": arguments})
+    except InputError:
+        return json.dumps({INVALID: arguments})
+    return arguments if arguments.strip() else "{}"
 
 
 def _tool_name(name: str) -> str:

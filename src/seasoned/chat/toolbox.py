@@ -26,7 +26,10 @@ from seasoned.types import Edit, Feedback, Score
 if TYPE_CHECKING:
     from seasoned.envs.shell.shell import Shell
 
-__all__ = ["TOOLS", "ToolOutcome", "Toolbox"]
+__all__ = ["INVALID", "TOOLS", "ToolOutcome", "Toolbox"]
+
+INVALID = "invalid_arguments"
+"""The argument that stands for arguments which are no JSON object."""
 
 MAX_RESULT_CHARS = 16_000
 _MAX_REDIRECTS = 5
@@ -324,6 +327,8 @@ def _checked(call: ToolCall) -> dict[str, Any]:
     schema: Mapping[str, Any] = next(tool.parameters for tool in TOOLS if tool.name == call.name)
     known: Mapping[str, Mapping[str, str]] = schema["properties"]
     given = dict(parse_tool_call({"name": call.name, "arguments": call.arguments}).arguments)
+    if set(given) == {INVALID}:
+        raise InputError(f"arguments {excerpt(given[INVALID])}", "they are one JSON object", "Correct the call.")
     for key, value in given.items():
         if key not in known:
             raise InputError(f"argument {excerpt(key)} of {call.name}", "it has no such argument", suggest(key, known))

@@ -19,6 +19,7 @@ from seasoned.llms.priors.modulated_logits import ModulatedLogits, TriePolicy
 from seasoned.llms.priors.reader_selection import READING_METHODS, AutoReader, choose_reader, reader_for
 from seasoned.llms.priors.verbalized import VerbalizedReader, confidence_logprobs, verbalized_prompt
 from seasoned.llms.priors.votes import DEFAULT_VOTES, Votes, VotesReader, VotesReading, smoothed_logprobs, votes_prompt
+from seasoned.llms.providers.anthropic import AnthropicLLM
 from seasoned.llms.providers.litellm import LiteLLM
 from seasoned.llms.providers.local import LocalLLM, default_model_path
 from seasoned.llms.providers.local_scorer import LocalScorer
@@ -41,6 +42,7 @@ __all__ = [
     "READING_METHODS",
     "SCORERS",
     "SCORER_SPECIFICATIONS",
+    "AnthropicLLM",
     "AutoReader",
     "BiasChooser",
     "CachedEmbedder",

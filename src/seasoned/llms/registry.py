@@ -37,6 +37,7 @@ class _Provider(NamedTuple):
 _LLM_PROVIDERS = {
     "local": _Provider("seasoned.llms.providers.local:LocalLLM", ("local", "local:PATH.gguf")),
     "openai": _Provider("seasoned.llms.providers.openai:OpenAILLM", ("openai:MODEL",)),
+    "anthropic": _Provider("seasoned.llms.providers.anthropic:AnthropicLLM", ("anthropic:MODEL",)),
     "litellm": _Provider("seasoned.llms.providers.litellm:LiteLLM", ("litellm:PROVIDER/MODEL",)),
 }
 _SCORER_PROVIDERS = {

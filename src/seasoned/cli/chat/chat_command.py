@@ -15,6 +15,7 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
+from seasoned.cli.format.output import json_option, wants_json
 from seasoned.cli.model_options import example, model_settings, server_options
 from seasoned.errors import counted
 
@@ -49,7 +50,7 @@ _NOT_DONE = 1
 @click.option("--resume", metavar="SESSION", help="Go on with a session of this repository, or with the `latest`.")
 @click.option("--sessions", is_flag=True, help="List the sessions of this repository, and end.")
 @click.option("--once", metavar="REQUEST", help="Answer one request, ask nothing, and end: for scripts.")
-@click.option("--json", "as_json", is_flag=True, help="With --once: print one JSON document.")
+@json_option
 @click.option(
     "--allow",
     multiple=True,
@@ -71,7 +72,6 @@ def chat(
     resume: str | None,
     sessions: bool,
     once: str | None,
-    as_json: bool,
     allow: tuple[str, ...],
     recall: bool,
     temperature: float,
@@ -87,7 +87,7 @@ def chat(
     What it learns is kept for each repository apart. /help lists its commands.
     """
     _refuse_settings_of_the_folder(ctx)
-    if as_json and once is None:
+    if wants_json() and once is None:
         raise click.UsageError("--json is for --once; give a request, or leave it out")
     if once is not None and not once.strip():
         raise click.UsageError("--once is blank; write a request")
@@ -111,7 +111,7 @@ def chat(
     if once is None:
         _converse(model, model_settings(model_options), opened)
     else:
-        _answer_once(ctx, once, model, model_settings(model_options), opened, as_json=as_json)
+        _answer_once(ctx, once, model, model_settings(model_options), opened, as_json=wants_json())
 
 
 def _refuse_settings_of_the_folder(ctx: click.Context) -> None:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import contextlib
 import json
 import os
 import time
@@ -12,19 +13,11 @@ from typing import Any
 from urllib.parse import urlsplit
 
 from seasoned.checks import check_number, check_text
-from seasoned.errors import (
-    ConfigError,
-    ModelAnswerError,
-    ModelError,
-    ModelTimeoutError,
-    ModelUnavailableError,
-    NoDecisionsError,
-    RateLimitError,
-    excerpt,
-)
+from seasoned.errors import ConfigError, ModelAnswerError, ModelError, NoDecisionsError, excerpt
+from seasoned.llms.providers.client_errors import retry_after_header, translated_error
 from seasoned.llms.providers.endpoint import Endpoint
 from seasoned.llms.wire.chat_completions import check_request, read_completion, request_json
-from seasoned.llms.wire.chat_stream import ChunkSum
+from seasoned.llms.wire.chat_stream import ChunkSum, streamed_items
 from seasoned.llms.wire.decision_formats import built_request, parse_decision_answer
 from seasoned.llms.wire.decision_server import DecisionAnswers, DecisionProbe, probe_decisions
 from seasoned.llms.wire.decision_types import DecisionFormat, DecisionRequest, TypedQuestion
@@ -181,18 +174,11 @@ class OpenAILLM(Endpoint):
         total = ChunkSum(show)
         more = {"stream": True, "stream_options": {"include_usage": True}}
         chunks = await self._created(self._client.chat.completions.create, request, more)
-        try:
-            async for chunk in chunks:
+        async with contextlib.aclosing(streamed_items(chunks, total, self.name)) as items:
+            async for chunk in items:
                 total.add(chunk.model_dump())
                 if total.is_full:
                     break
-        except Exception as error:
-            if not total.began:
-                raise
-            seen = f"{self.name}: the answer broke off ({type(error).__name__}: {excerpt(str(error), 120)})"
-            raise ModelUnavailableError(seen, "an answer comes to its end", "Ask again.") from error
-        finally:
-            await chunks.close()
         return total
 
     async def _send(self, request: CompletionRequest) -> str:
@@ -233,9 +219,7 @@ class OpenAILLM(Endpoint):
         return replace(answer, usage=Usage(1, 0, prompt_tokens, completion_tokens, 0.0, cost_usd))
 
     def _retry_after(self, error: Exception) -> str | None:
-        response = getattr(error, "response", None)
-        header = response.headers.get("retry-after") if response is not None else None
-        return header if isinstance(header, str) else None
+        return retry_after_header(error)
 
     def _cost_usd(self, prompt_tokens: int, completion_tokens: int) -> float | None:
         prompt_price, completion_price = self._prices
@@ -244,21 +228,8 @@ class OpenAILLM(Endpoint):
         return (prompt_tokens * prompt_price + completion_tokens * completion_price) / 1e6
 
     def _translate_error(self, error: Exception, attempts: int) -> ModelError | ConfigError | None:
-        if not isinstance(error, self._openai.APIError):
-            return None
         seen = f"{self.name}: {type(error).__name__} {excerpt(str(error), 160)} ({attempts} attempts)"
-        if isinstance(error, self._openai.APITimeoutError):
-            return ModelTimeoutError(seen, f"an attempt takes at most {self._timeout_s:g} s", "Raise timeout_s.")
-        if isinstance(error, self._openai.RateLimitError):
-            return RateLimitError(seen, "the endpoint allows fewer requests", "Send fewer, or raise max_retries.")
-        if isinstance(error, self._openai.AuthenticationError | self._openai.PermissionDeniedError):
-            return ConfigError(seen, "the endpoint accepts the key", "Set OPENAI_API_KEY to a valid key.")
-        status = getattr(error, "status_code", None)
-        if status is None or status >= 500 or status in (408, 409):
-            return ModelUnavailableError(seen, "the endpoint must answer", "Check that it runs and is reachable.")
-        if status == 404:
-            return ConfigError(seen, "the endpoint has the model and the path", "Check the model and the base URL.")
-        return ModelError(seen, "the endpoint accepts the request", "Read its message; a setting may be too large.")
+        return translated_error(self._openai, error, seen, self._timeout_s, "OPENAI_API_KEY")
 
 
 def _count(body: object, name: str) -> int | None:

@@ -2,12 +2,40 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import AsyncIterator, Callable, Mapping
 from typing import Any
 
-from seasoned.errors import ModelAnswerError, excerpt
+from seasoned.errors import ModelAnswerError, ModelUnavailableError, excerpt
 
-__all__ = ["ChunkSum"]
+__all__ = ["ChunkSum", "streamed_items"]
+
+
+async def streamed_items(stream: Any, total: ChunkSum, name: str) -> AsyncIterator[Any]:
+    """Yield the items of a client's stream, which is closed at the end.
+
+    Args:
+        stream: of the official clients.
+        total: of the items so far.
+        name: of the model.
+
+    Raises:
+        ModelUnavailableError: it broke off after the first piece; an earlier error is raised as it is.
+    """
+    items = aiter(stream)
+    try:
+        while True:
+            try:
+                item = await anext(items)
+            except StopAsyncIteration:
+                return
+            except Exception as error:
+                if not total.began:
+                    raise
+                seen = f"{name}: the answer broke off ({type(error).__name__}: {excerpt(str(error), 120)})"
+                raise ModelUnavailableError(seen, "an answer comes to its end", "Ask again.") from error
+            yield item
+    finally:
+        await stream.close()
 
 
 class ChunkSum:
