@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import AsyncIterator, Callable, Mapping
+from collections.abc import AsyncGenerator, Callable, Mapping
 from typing import Any
 
 from seasoned.errors import ModelAnswerError, ModelUnavailableError, excerpt
@@ -10,7 +10,7 @@ from seasoned.errors import ModelAnswerError, ModelUnavailableError, excerpt
 __all__ = ["ChunkSum", "streamed_items"]
 
 
-async def streamed_items(stream: Any, total: ChunkSum, name: str) -> AsyncIterator[Any]:
+async def streamed_items(stream: Any, total: ChunkSum, name: str) -> AsyncGenerator[Any, None]:
     """Yield the items of a client's stream, which is closed at the end.
 
     Args:
