@@ -1,4 +1,4 @@
-"""Lines of a file that is one JSON list or has long requests of telemetry: an item, or a span, is a line of its own."""
+"""Lines of a file: an item of one JSON list, a span of a long request, a run of a long log is a line of its own."""
 
 from __future__ import annotations
 
@@ -9,6 +9,7 @@ from typing import BinaryIO
 from seasoned.checks import check_whole
 from seasoned.integrations.json_input import MAX_LINE_BYTES, FileLine, Refusal, lines_from
 from seasoned.integrations.json_stream import JsonStream
+from seasoned.integrations.log_lines import begins_log, log_on_line, printed_log
 from seasoned.integrations.request_lines import begins_request, printed_request, request_on_line
 
 __all__ = ["document_lines"]
@@ -23,7 +24,8 @@ def document_lines(file: BinaryIO, max_line_bytes: int = MAX_LINE_BYTES) -> Iter
     That is a list whose first item begins beside its bracket, and that does not end on this line, or only after 8 KiB:
     lists of `json.dump`, mongoexport and PostgreSQL. At most an item and 2 MiB are held. A bad item is a line too, if
     its end can be found; else the rest of the list is refused. A request of telemetry that is longer than 1 MiB, or
-    printed over several lines at the file's start, is a line for each span; see `request_lines`.
+    printed over several lines at the file's start, is a line for each span (`request_lines`), and results of tau2 and a
+    log of inspect_ai a line for each run (`log_lines`).
 
     Args:
         file: open at its start, and seekable.
@@ -51,7 +53,13 @@ def _lines(file: BinaryIO, limit: int) -> Iterator[FileLine | Refusal]:
         number = yield from _items(file, limit)
     elif ended and begins_request(begin) and not begins_request(first):
         number = yield from printed_request(file, limit)
-    yield from lines_from(file, limit, number, request_on_line)
+    elif ended and begins_log(begin) and not begins_log(first):
+        number = yield from printed_log(file, limit)
+    yield from lines_from(file, limit, number, _parts)
+
+
+def _parts(number: int, begin: bytes, file: BinaryIO, limit: int) -> Iterator[FileLine | Refusal] | None:
+    return request_on_line(number, begin, file, limit) or log_on_line(number, begin, file, limit)
 
 
 def _items(file: BinaryIO, limit: int) -> Generator[FileLine | Refusal, None, int]:

@@ -36,21 +36,26 @@ class _LogReader:
     def __init__(self, rules: FieldRules) -> None:
         self._rules = rules
         self._eval: dict[str, Any] = {}
+        self._n_samples = 0  # of this log, which may be read sample by sample
 
     def add(self, document: Document) -> Iterator[ReadResult]:
         try:
             log = record("a log", document.value)
             if "eval" in log:
-                self._eval = optional_record("eval", log.get("eval"))
-            samples = optional_list("samples", log.get("samples")) if "eval" in log else [log]
+                known, self._eval = self._eval, optional_record("eval", log.get("eval"))
+                samples = optional_list("samples", log.get("samples"))
+                self._n_samples = self._n_samples if self._eval == known and len(samples) == 1 else 0
+            else:
+                samples = [log]
         except ValueError as error:
             yield Refusal(document.line, reason(error))
             return
-        for index, sample in enumerate(samples):
+        for sample in samples:
+            self._n_samples += 1
             try:
                 yield self._episode(sample, document.line)
             except (ValueError, OverflowError, RecursionError) as error:
-                yield Refusal(document.line, f"sample {index}: {reason(error)}")
+                yield Refusal(document.line, f"sample {self._n_samples - 1}: {reason(error)}")
 
     def close(self) -> Iterator[ReadResult]:
         return iter(())

@@ -75,6 +75,8 @@ class _Tau2Reader:
 
     def __init__(self, rules: FieldRules) -> None:
         self._rules = rules
+        self._info: dict[str, Any] = {}
+        self._n_simulations = 0  # of these results, which may be read simulation by simulation
 
     def add(self, document: Document) -> Iterator[ReadResult]:
         try:
@@ -82,14 +84,17 @@ class _Tau2Reader:
             info = optional_record("info", results.get("info"))
             agent = optional_record("agent_info", info.get("agent_info"))
             listed = optional_list("simulations", results["simulations"]) if "simulations" in results else [results]
+            known, self._info = self._info, info
+            self._n_simulations = self._n_simulations if info == known and len(listed) == 1 else 0
         except ValueError as error:
             yield Refusal(document.line, reason(error))
             return
-        for index, simulation in enumerate(listed):
+        for simulation in listed:
+            self._n_simulations += 1
             try:
                 yield self._episode(simulation, agent, document.line)
             except (ValueError, OverflowError, RecursionError) as error:
-                yield Refusal(document.line, f"simulation {index}: {reason(error)}")
+                yield Refusal(document.line, f"simulation {self._n_simulations - 1}: {reason(error)}")
 
     def close(self) -> Iterator[ReadResult]:
         return iter(())
