@@ -216,3 +216,19 @@ def test_evaluation_picks_a_key_of_a_score():
         assert (found.rewarded, found.episode.steps[-1].reward) == (True, reward)
     [refusal] = read_episodes("auto", [document])
     assert "--evaluation" in str(refusal)
+
+
+def test_responses_items_under_a_path_are_messages():
+    items = [
+        {"type": "message", "role": "user", "content": [{"type": "input_text", "text": "go"}]},
+        {"type": "reasoning", "summary": []},
+        {"type": "function_call", "name": "f", "arguments": '{"a": 1}', "call_id": "c"},
+        {"type": "function_call_output", "call_id": "c", "output": "3"},
+        {"type": "message", "role": "assistant", "content": [{"type": "output_text", "text": "done"}]},
+    ]
+    line = json.dumps({"run": {"items": items}, "won": True}).encode()
+    [read] = read_episodes("auto", [line], messages="run.items", reward="won")
+    steps = read.episode.steps
+    assert [named_call(step.action).key for step in steps] == [named_call('f({"a": 1})').key, "done"]
+    assert ([step.reward for step in steps], read.skipped) == ([0.0, 1.0], {"thoughts": 1})
+    assert steps[1].state.endswith("tool f:\n3")

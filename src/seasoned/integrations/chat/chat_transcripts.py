@@ -8,6 +8,7 @@ from typing import Any
 
 from seasoned.errors import InputError, excerpt
 from seasoned.integrations.chat.messages import MessageReader, is_message, is_messages, written_list
+from seasoned.integrations.chat.response_items import ItemReader, is_item
 from seasoned.integrations.conversation import content_id, ending_of, exit_ending
 from seasoned.integrations.field_rules import MISSING, FieldRules, value_at
 from seasoned.integrations.json_input import Document, ReadEpisode
@@ -39,8 +40,9 @@ def read_chat(document: Document, rules: FieldRules | None = None) -> Iterator[R
     r"""Yield the episode of a transcript: messages, an object with them, or the request and response of a call.
 
     The messages are under `messages`, under the path of the rules, or else the only list of messages at most three
-    levels deep, which may be in a text, as JSON or a Python literal. Of several lists, each with the messages of the
-    one before it, the last is the transcript. A `query` with its `answers` is a transcript too (xLAM).
+    levels deep, which may be in a text, as JSON or a Python literal; Responses items are messages too. Of several
+    lists, each with the messages of the one before it, the last is the transcript. A `query` with its `answers` is a
+    transcript too (xLAM).
 
     In a transcript, each assistant message is a turn. In a logged call, only the answer is a turn: earlier messages are
     context, and steps of their own calls. A logged call is a `request` or a `body` with its `response`, or `messages`
@@ -74,9 +76,15 @@ def read_chat(document: Document, rules: FieldRules | None = None) -> Iterator[R
     fields, context, messages = _conversation(source, rules.messages)
     if not messages:
         raise InputError("messages = []", "a transcript needs at least one message", "Leave it out.")
-    reader = MessageReader()
-    items = [item for message in context for item in reader.items(message, recorded=False)]
-    items += [item for message in messages for item in reader.items(message)]
+    reader: MessageReader | ItemReader
+    if any(map(is_item, messages)):
+        reader = ItemReader()
+        items = [item for message in context for item in reader.add(message, recorded=False)]
+        items += [*(item for message in messages for item in reader.add(message)), *reader.close()]
+    else:
+        reader = MessageReader()
+        items = [item for message in context for item in reader.items(message, recorded=False)]
+        items += [item for message in messages for item in reader.items(message)]
     finishes = [message.get("finish_reason") for message in messages if message is not None]
     finish = next((reason for reason in reversed(finishes) if isinstance(reason, str)), None)
     when = next((fields[key] for key in ("created_at", "created", "timestamp") if fields.get(key) is not None), None)
