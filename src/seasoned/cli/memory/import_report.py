@@ -42,6 +42,7 @@ class ImportReport:
     reward_fields: Counter[str] = field(default_factory=Counter)
     rules: Counter[str] = field(default_factory=Counter)
     ruled: int = 0
+    await_feedback: bool = False
     _tasks: Counter[str] = field(default_factory=Counter)
     _seen: dict[bytes, tuple[bytes, str]] = field(default_factory=dict)
 
@@ -184,6 +185,16 @@ class ImportReport:
                 paragraph(
                     f"{self.n_tasks} tasks in {self.episodes} episodes, {named}: runs of one task cannot be compared. "
                     "Name tasks by a field, --task scenario, or a pattern for the first message, --task '/refund/'."
+                )
+            )
+        without = self.episodes - self.rewarded
+        if self.await_feedback and without:
+            which = "Those without a reward" if without > 1 else "The one without a reward"
+            verb = "await" if without > 1 else "awaits"
+            echo_hint(
+                paragraph(
+                    f"{which} {verb} feedback and {'are' if without > 1 else 'is'} no evidence until then: seasoned "
+                    "memory feedback. With --counts an episode without a reward earned 0."
                 )
             )
         if self.episodes and not self.rewarded and not self.ruled:

@@ -3,9 +3,11 @@
 from __future__ import annotations
 
 import contextlib
+import functools
 import gc
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, replace
+from itertools import chain
 from typing import Any
 
 import click
@@ -14,10 +16,12 @@ from seasoned.cli.format.output import present, printable
 from seasoned.cli.memory.import_report import ImportReport
 from seasoned.errors import EpisodeConflictError, InputError, counted, excerpt
 from seasoned.integrations import ReadEpisode, Refusal, read_episodes
+from seasoned.integrations.episode_spool import EpisodeSpool
 from seasoned.integrations.formats import AUTO
 from seasoned.integrations.rewards import RewardRules, store_rewards
 from seasoned.integrations.trace_files import TraceFile
-from seasoned.memory import Memory
+from seasoned.memory import FeedbackRule, Memory
+from seasoned.types import Episode
 
 __all__ = ["TraceImport"]
 
@@ -38,7 +42,9 @@ class TraceImport:
         strict: import nothing if anything is refused.
         dry_run: report, and write nothing.
         open_target: opens the memory; it is called when the first episodes are there.
-        awaits_feedback: what each episode says of itself, see `Episode`.
+        awaits_feedback: what each episode says of itself, see `Episode`. None: a run without a reward awaits feedback
+            where others have one, of this import or of the namespace, and a run with one counts; where no run has one,
+            and where the owner set a policy for runs without, the rule of the namespace decides.
         rewards: rules whose rewards are stored as feedback on the episodes; None: there are none.
     """
 
@@ -74,8 +80,10 @@ class TraceImport:
         new = 0
         conflicts: list[EpisodeConflictError | InputError] = []
         with self.open_target() as memory:
-            for batch in self._batches(first, episodes):
-                new += self._store(memory, batch, report, conflicts)
+            without_reward, episodes = self._awaiting(memory, chain([first] if first else [], episodes))
+            for batch in self._batches(episodes):
+                new += self._store(memory, batch, without_reward, report, conflicts)
+            report.await_feedback = self.awaits_feedback is None and without_reward is True
             name = memory.namespace
         if conflicts and not report.episodes:
             raise conflicts[0]
@@ -90,18 +98,43 @@ class TraceImport:
                 if isinstance(read, Refusal):
                     report.refuse(file.name, read)
                 elif report.add(file.name, read):
-                    yield file.name, self._marked(read)
+                    yield file.name, read
 
-    def _marked(self, read: ReadEpisode) -> ReadEpisode:
-        if self.awaits_feedback is None:
-            return read
-        return replace(read, episode=replace(read.episode, awaits_feedback=self.awaits_feedback))
+    def _awaiting(
+        self, memory: Memory, episodes: Iterator[tuple[str, ReadEpisode]]
+    ) -> tuple[bool | None, Iterator[tuple[str, ReadEpisode]]]:
+        """Return what runs without a reward say of their feedback, and the episodes; they are read up to a reward."""
+        rule = memory.feedback_rule()
+        if self.awaits_feedback is not None or rule.policy is not None:
+            return self.awaits_feedback, episodes
+        if self.rewards is not None or rule.origin != "unknown":
+            return True, episodes
+        before = EpisodeSpool()
+        for file, read in episodes:
+            if read.rewarded:
+                return True, chain(before.read(), [(file, read)], episodes)
+            before.add(file, read)
+        return None, before.read()
 
-    def _batches(
-        self, first: tuple[str, ReadEpisode] | None, rest: Iterator[tuple[str, ReadEpisode]]
-    ) -> Iterator[list[tuple[str, ReadEpisode]]]:
-        batch, steps = ([first], len(first[1].episode.steps)) if first else ([], 0)
-        for one in rest:
+    def _timed(
+        self, read: ReadEpisode, without_reward: bool | None, rule: FeedbackRule
+    ) -> tuple[Episode, float | None]:
+        """Return the episode with what it says of its feedback, and its time.
+
+        A reward of 0 is a failure that somebody measured; where feedback is required it would await feedback.
+        """
+        episode, awaits = read.episode, without_reward
+        if self.awaits_feedback is None and read.rewarded:
+            is_paid = any(step.reward for step in episode.steps)
+            awaits = None if is_paid or not rule.required else False
+        if awaits != episode.awaits_feedback:
+            episode = replace(episode, awaits_feedback=awaits)
+        return episode, read.created_at
+
+    def _batches(self, episodes: Iterator[tuple[str, ReadEpisode]]) -> Iterator[list[tuple[str, ReadEpisode]]]:
+        batch: list[tuple[str, ReadEpisode]] = []
+        steps = 0
+        for one in episodes:
             if steps >= _BATCH_STEPS:
                 yield batch
                 batch, steps = [], 0
@@ -114,12 +147,14 @@ class TraceImport:
         self,
         memory: Memory,
         batch: list[tuple[str, ReadEpisode]],
+        without_reward: bool | None,
         report: ImportReport,
         conflicts: list[EpisodeConflictError | InputError],
     ) -> int:
         """Store a batch; if one of it cannot be stored, the others one by one."""
+        marked = functools.partial(self._timed, without_reward=without_reward, rule=memory.feedback_rule())
         try:
-            new = memory.import_episodes([(o.episode, o.created_at) for _, o in batch], dry_run=self.dry_run)
+            new = memory.import_episodes([marked(one) for _, one in batch], dry_run=self.dry_run)
         except (EpisodeConflictError, InputError):
             new = 0
         else:
@@ -127,7 +162,7 @@ class TraceImport:
             return new
         for file, one in batch:
             try:
-                new += memory.import_episodes([(one.episode, one.created_at)], dry_run=self.dry_run)
+                new += memory.import_episodes([marked(one)], dry_run=self.dry_run)
                 self._reward(memory, [one], report)
             except (EpisodeConflictError, InputError) as error:
                 conflicts.append(_of_import(error))
