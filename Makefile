@@ -37,7 +37,7 @@ test-transformers: .venv-transformers/stamp ## run the tests that need PyTorch, 
 	@.venv-transformers/bin/python -m pytest tests/llms/test_exact_transformers.py -m transformers --timeout 900
 
 FRAMEWORK_TESTS = tests/integrations/frameworks
-FRAMEWORK_PAGES = langchain-agents or pydantic-ai-agents or openai-agents-sdk or litellm-calls
+FRAMEWORK_PAGES = langchain-agents or pydantic-ai-agents or openai-agents-sdk or litellm-calls or opentelemetry-spans
 test-frameworks: .venv-frameworks/stamp ## run the tests of agents by LangChain, Pydantic AI and the OpenAI Agents SDK, in an environment of their own
 	@.venv-frameworks/bin/python -m pytest $(FRAMEWORK_TESTS)
 	@.venv-frameworks/bin/python -m pytest tests/test_docs.py -k "$(FRAMEWORK_PAGES)"
@@ -132,7 +132,7 @@ $(VENV)/demo.stamp: pyproject.toml $(VENV)/python.stamp
 .venv-frameworks/stamp: pyproject.toml $(VENV)/python.stamp
 	@echo 'Installing agent frameworks into $(@D) (once)'
 	@$(BIN)/python -m venv $(@D)
-	@$(@D)/bin/python -m pip --disable-pip-version-check install -qq -e '.[langchain,pydantic-ai,openai-agents,serve]' 'langchain-openai>=1.1' pytest pytest-timeout hypothesis
+	@$(@D)/bin/python -m pip --disable-pip-version-check install -qq -e '.[langchain,pydantic-ai,openai-agents,serve,otel]' 'langchain-openai>=1.1' pytest pytest-timeout hypothesis
 	@touch $@
 
 clients/typescript/node_modules/.stamp: clients/typescript/package.json
@@ -149,5 +149,5 @@ clients/typescript/node_modules/.stamp: clients/typescript/package.json
 	@touch $@
 
 $(VENV)/dev.stamp: $(VENV)/demo.stamp
-	@$(PIP) install -qq -e '.[local,openai,textworld,gymnasium,plot,postgres,fast,serve,mcp,chat]' --group dev
+	@$(PIP) install -qq -e '.[local,openai,textworld,gymnasium,plot,postgres,fast,serve,mcp,chat,otel]' --group dev
 	@touch $@

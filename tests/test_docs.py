@@ -34,6 +34,7 @@ FRAMEWORKS = {
     "pydantic-ai-agents.md": "pydantic-ai-slim",
     "openai-agents-sdk.md": "openai-agents",
     "litellm-calls.md": "litellm",
+    "opentelemetry-spans.md": "opentelemetry-sdk",
 }
 MODULES = sorted(
     info.name
