@@ -4,6 +4,7 @@ import json
 import subprocess
 import sys
 
+import click
 import pytest
 from click.testing import CliRunner
 
@@ -171,3 +172,9 @@ def test_compare_lists_arms_and_tasks_of_only_one_experiment(folder, tmp_path):
     )
     assert "arms, placebo: only in the first" in " ".join(run("compare", folder, tmp_path / "x").split())
     assert "arms, placebo: only in the second" in " ".join(run("compare", tmp_path / "x", folder).split())
+
+
+def test_more_seeds_than_a_suite_may_have_are_refused(tmp_path):
+    with pytest.raises(click.BadParameter, match="1<=x<=1000"):
+        run("run", "quick", "--seeds", 10**11, "--out", tmp_path / "out")
+    assert not (tmp_path / "out").exists()

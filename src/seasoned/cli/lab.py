@@ -24,7 +24,7 @@ from seasoned.lab.report.report import write_report
 from seasoned.lab.results.run_results import ExperimentResults, load_results, planned_episodes
 from seasoned.lab.runner.experiment import Experiment
 from seasoned.lab.suites.suite import ExperimentBudget, Suite
-from seasoned.lab.suites.suite_toml import load_suite, read_suite, suite_names
+from seasoned.lab.suites.suite_toml import MAX_SEEDS, load_suite, read_suite, suite_names
 from seasoned.registry import load_extra
 
 __all__ = ["lab"]
@@ -98,7 +98,7 @@ def _running(command: Callable[..., None]) -> Callable[..., None]:
 @lab.command(epilog=example("seasoned lab run quick --out lab/quick"))
 @click.argument("suite")
 @click.option("--out", type=_FOLDER, help="Folder of the experiment.  [default: lab/SUITE]")
-@click.option("--seeds", type=click.IntRange(1), help="Play seeds 0 to SEEDS - 1 instead of the suite's.")
+@click.option("--seeds", type=click.IntRange(1, MAX_SEEDS), help="Play seeds 0 to SEEDS - 1 instead of the suite's.")
 @click.option("--episodes", type=click.IntRange(1), help="Episodes per run instead of the suite's.")
 @click.option("--arms", help="Only these arms, separated by commas.")
 @click.option("--tasks", help="Only these tasks, separated by commas.")

@@ -16,10 +16,11 @@ from seasoned.lab.suites.suite import SAME_TASK, ArmSpec, ExperimentBudget, Suit
 from seasoned.llms.wire.candidate_menu import check_menu
 from seasoned.states.encoder_names import named_encoder
 
-__all__ = ["load_suite", "read_suite", "suite_names"]
+__all__ = ["MAX_SEEDS", "load_suite", "read_suite", "suite_names"]
 
 _NAME = re.compile(r"[a-z0-9][a-z0-9._-]{0,59}")
-_MAX_SEEDS = 1000
+MAX_SEEDS = 1000
+"""Seeds that a suite may have."""
 
 
 def read_suite(data: object, where: str = "suite") -> Suite:
@@ -187,12 +188,12 @@ def _seeds(where: str, value: object) -> tuple[int, ...]:
     if isinstance(value, list | tuple):
         seeds = tuple(value)
     else:
-        seeds = tuple(range(min(_whole(where, "seeds", value), _MAX_SEEDS + 1)))
+        seeds = tuple(range(min(_whole(where, "seeds", value), MAX_SEEDS + 1)))
     whole = all(isinstance(seed, int) and not isinstance(seed, bool) and 0 <= seed < 2**31 for seed in seeds)
-    if not seeds or len(seeds) > _MAX_SEEDS or not whole or len(set(seeds)) < len(seeds):
+    if not seeds or len(seeds) > MAX_SEEDS or not whole or len(set(seeds)) < len(seeds):
         raise InputError(
             f"{where}: seeds = {excerpt(value)}",
-            f"seeds are a number from 1 to {_MAX_SEEDS}, or a list of different whole numbers",
+            f"seeds are a number from 1 to {MAX_SEEDS}, or a list of different whole numbers",
             "Write seeds = 10.",
         )
     return seeds
