@@ -15,6 +15,7 @@ from seasoned.integrations.clients.ended_episode import ended_episode
 from seasoned.integrations.clients.wires.answers import read_answer
 from seasoned.integrations.clients.wires.chat_wire import ChatWire
 from seasoned.integrations.clients.wires.wire_format import ModelAnswer
+from seasoned.integrations.rewards import load_rules
 
 WIRE, CONTEXT = ChatWire(), CallContext(session=CallSession("s"))
 N_CALLS = 2  # of tools, before the text that ends an episode
@@ -174,3 +175,20 @@ def test_no_answer_is_lost_or_stored_twice(seed, kills):
     acknowledged, stored = played(seed, kills)
     assert set(acknowledged) <= set(stored)
     assert max(stored.values()) == 1
+
+
+def test_rewards_are_stored_though_the_process_was_killed_before_it_did():
+    with Memory.open(":memory:") as memory:
+        for rewards, is_restored in ((None, False), (load_rules("default"), True), (load_rules("default"), True)):
+            process, messages = RecordingProcess(random.Random(0), memory, 0.0), [{"role": "user", "content": "go"}]
+            process.conversations = Conversations(1800.0)
+            for number in range(1, N_CALLS + 2):
+                _, message, parts = answer_of(number, messages)
+                context = replace(CONTEXT, begins="x1", rewards=rewards)
+                call = SpooledCall({"messages": list(messages), "tools": [{}]}, context, number, "x1", "x1")
+                call.content = b"".join(parts)
+                process.record(call, KeptFile(process, call, frozenset({"x1"} if is_restored else ())))
+                results = [{"role": "tool", "tool_call_id": one["id"]} for one in message.get("tool_calls", ())]
+                messages += [message, *({**one, "content": "Exit code: 2"} for one in results)]
+        [episode] = memory.episodes()
+        assert len(episode.steps) == 3 and len(memory.events()) == 2

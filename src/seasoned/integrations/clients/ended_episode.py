@@ -125,11 +125,16 @@ class EndedEpisode:
     def _leave_out_stored(self, memory: Memory) -> None:
         """Leave out the turns that an earlier process has stored, which was killed before it released their calls.
 
-        Their rewards were stored before the first of these calls was released.
+        If all of the episode is stored, its rewards may not be: they are stored now, which again is a no-op. Else they
+        were stored before the first of its calls was released.
         """
         restored = [turn for turn in self._turns if turn.restored_ids]
         if not restored:
             return
+        own = [(step.state, step.action) for turn in self._turns for step in turn.steps]
+        with contextlib.suppress(NotFoundError):
+            if own == [(step.state, step.action) for step in memory.get(self.id).steps]:
+                store_rewards(memory, {self.id: self._rewards})
         places_stored = (memory.response_step(turn.response_id) for turn in restored if turn.response_id)
         ids = {self.id}.union(*(turn.restored_ids for turn in restored))
         stored = _stored_steps(memory, ids.union(place[0] for place in places_stored if place is not None))
