@@ -49,7 +49,7 @@ RECALLS = [
     ("advice", {"state": "page one", "actions": ["go", "stop"], "task": "t", "step": 1}),
     ("examples", {"task": "t", "state": "page one", "purpose": "act", "budget_tokens": 200, "exclude_task": "u"}),
     ("decide", {"state": "page one", "options": ["go", "stop"], "probabilities": {"go": 0.5, "stop": 0.5}}),
-    ("recall", {"messages": SHOWN[:1], "task": "t", "episode_id": "e9", "mode": "advice", "tools": ["go"]}),
+    ("recall", {"messages": SHOWN[:1], "task": "t", "episode_id": "e9", "mode": "advise", "tools": ["go"]}),
     ("transcripts", {"messages": SHOWN, "task": "t", "id": "e8", "reward": 1.0, "subject": "ann"}),
 ]
 TOOL = {"name": "run", "description": "runs", "parameters": {"type": "object", "properties": {"arg": {}}}}
