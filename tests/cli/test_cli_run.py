@@ -100,7 +100,7 @@ def unbroken(request, tmp_path_factory):
     """Return a spec, a number of episodes, and the scores of an unbroken run."""
     if request.param == GAME:
         pytest.importorskip("textworld")
-    episodes = 60 if request.param == GRID else 12
+    episodes = 24 if request.param == GRID else 12
     folder = tmp_path_factory.mktemp("unbroken")
     in_process(folder, env=request.param, episodes=episodes)
     return request.param, episodes, record(folder)["scores"]

@@ -15,7 +15,7 @@ from seasoned.types import Episode, Step
 
 @pytest.fixture(scope="module")
 def local_llm():
-    return LocalLLM(context_tokens=1024)
+    return LocalLLM(context_tokens=1024, threads=1)
 
 
 def prompt_tokens(llm, text):

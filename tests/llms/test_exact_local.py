@@ -19,7 +19,7 @@ TEXTS = ["North", "South", "go north"]
 
 def opened(**settings):
     try:
-        return LocalScorer(context_tokens=256, **settings)
+        return LocalScorer(context_tokens=256, threads=1, **settings)
     except MissingExtraError as error:
         pytest.skip(str(error))
 
@@ -71,7 +71,7 @@ def test_reading_does_not_depend_on_earlier_requests(scorer, scores):
 
 @pytest.mark.slow
 def test_prefix_cache_repeats_and_stays_close(scores):
-    shared = LocalScorer(context_tokens=256, prefix_cache=True)
+    shared = LocalScorer(context_tokens=256, threads=1, prefix_cache=True)
     first = asyncio.run(shared.score(QUESTION, TEXTS))
     asyncio.run(shared.score((Message("user", "Wait or sleep?"),), ["wait"]))
     again = asyncio.run(shared.score(QUESTION, TEXTS[::-1]))

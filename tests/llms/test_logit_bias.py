@@ -198,7 +198,7 @@ def test_label_and_bias_agree_on_the_local_model():
     from seasoned.llms import LocalLLM
 
     async def go():
-        llm = LocalLLM(context_tokens=512, prefix_cache=True)
+        llm = LocalLLM(context_tokens=512, threads=1, prefix_cache=True)
         chooser = BiasChooser(llm)
         names, task = ["go north", "open fridge", "wait"], "Find something to eat."
         shifts = {"go north": 0.0, "open fridge": 1.5, "wait": -0.5}

@@ -89,7 +89,7 @@ def test_estimated_tokens_is_close_to_the_local_models_count(text):
     from seasoned.llms import LocalLLM
 
     async def count():
-        llm = LocalLLM()
+        llm = LocalLLM(threads=1)
         try:
             return len(await llm.token_ids(text))
         finally:

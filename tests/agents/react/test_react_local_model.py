@@ -23,7 +23,7 @@ LEFT, RIGHT = "press the left button", "press the right button"
 
 
 def test_local_model_plans_reasons_acts_and_is_shifted_by_rewards():
-    events, llm = [], LocalLLM(context_tokens=2048)
+    events, llm = [], LocalLLM(context_tokens=2048, threads=1)
     bandit = ContextualBandit({"a red lamp": {LEFT: 0.0, RIGHT: 1.0}})
     with Memory.open(":memory:") as memory:
         for n in range(8):
