@@ -177,6 +177,10 @@ class Assistant:
         """Switch the recall on or off for the rest of the session; episodes are stored either way."""
         self.settings = replace(self.settings, recalls=on)
 
+    def recall_from(self, memory: Memory) -> None:
+        """Recall from another memory than the one that episodes are stored in, such as a placebo of it."""
+        self._recall = ChatRecall(memory)
+
     async def use_model(self, llm: LLM) -> None:
         """Take another model, and close the one before."""
         before, self.llm = self.llm, llm
