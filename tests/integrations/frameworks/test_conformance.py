@@ -271,7 +271,7 @@ def test_modes_that_ask_the_model_more_often_are_refused(player, server, memory)
 @pytest.mark.parametrize("player", EACH)
 def test_gateway_stores_the_episode_that_the_integration_stores(player, server, memory, tmp_path):
     """The address of the framework is the gateway's: `docs/how-to/base-urls.md`."""
-    gateways = pytest.importorskip("running_gateway", reason="needs the extra serve")
+    gateways = pytest.importorskip("running_gateway", reason="needs the extra serve", exc_type=ImportError)
     server.script = list(SCRIPT)
     with gateways.gateway_of(server, tmp_path / "gateway.db") as gateway:
         player(memory, gateway, on_error="raise").run(TICKET)
