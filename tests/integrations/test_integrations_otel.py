@@ -13,6 +13,7 @@ from seasoned.integrations import ReadEpisode, Refusal, read_episodes
 from seasoned.integrations.field_rules import FieldRules
 from seasoned.integrations.json_input import Document, documents
 from seasoned.integrations.readers import MAX_IDLE_EVENTS
+from seasoned.integrations.spans.genai_messages import RepeatedInput
 from seasoned.integrations.spans.otel import SpanReader, read_otel
 
 SECOND = 1_000_000_000
@@ -503,3 +504,32 @@ def test_invalid_arguments_are_refused_before_reading():
             read_otel([], max_buffer_bytes=limit)
         with pytest.raises(InputError, match="must be a whole number, at least 1"):
             read_episodes("otel", [], max_document_bytes=limit)
+
+
+def test_inputs_that_repeat_the_one_before_give_the_messages_that_are_new():
+    """As each input alone gives from its last answer on, whatever changes between two inputs."""
+    user, call = {"role": "user", "content": "go"}, {"role": "assistant", "content": "look"}
+    listed = [user, call, {"role": "tool", "content": 'it says ", {'}, {**call, "content": "done"}, user]
+    texts = [json.dumps(listed[:n]) for n in (1, 3, 3, 5, 2)]
+    texts += [
+        json.dumps(listed[:3], indent=1),
+        json.dumps(listed, indent=1),
+        json.dumps([user]),
+        json.dumps([user, user]),
+    ]
+    repeated = RepeatedInput()
+    for text in texts:
+        messages = json.loads(text)
+        answers = [at for at, one in enumerate(messages) if one["role"] == "assistant"]
+        found = repeated.messages(text)
+        found_answers = [at for at, one in enumerate(found) if one["role"] == "assistant"]
+        assert found[found_answers[-1] if answers else 0 :] == messages[answers[-1] if answers else 0 :]
+    assert len(repeated.messages(json.dumps([user, user, call]))) == 1
+    begin = json.dumps(listed[:3])[:-1]
+    for damaged in (f"{begin}, 7", f'{begin}, {{"role": "assistant"}}, NaN]', f"{begin}}}]"):
+        repeated.messages(json.dumps(listed[:3]))
+        with pytest.raises(ValueError, match=r".") as fault:
+            repeated.messages(damaged)
+        with pytest.raises(ValueError, match=r".") as alone:
+            RepeatedInput().messages(damaged)
+        assert str(fault.value) == str(alone.value)

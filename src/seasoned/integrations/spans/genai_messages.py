@@ -13,7 +13,7 @@ from seasoned.integrations.json_input import parse_strict_json
 from seasoned.integrations.json_shapes import CORRECT, content_text, describe_value, optional_list, record, result_text
 from seasoned.integrations.spans.otlp import Telemetry
 
-__all__ = ["DETAILS_EVENT", "MESSAGE_EVENTS", "has_output", "parsed", "span_messages"]
+__all__ = ["DETAILS_EVENT", "MESSAGE_EVENTS", "RepeatedInput", "has_output", "parsed", "span_messages"]
 
 MESSAGE_EVENTS = {
     "gen_ai.system.message": "system",
@@ -27,6 +27,7 @@ MESSAGE_EVENTS = {
 """Events up to 1.36 with their roles; None if the message has the role."""
 _OUTPUT = {"gen_ai.choice", "gen_ai.content.completion"}
 DETAILS_EVENT = "gen_ai.client.inference.operation.details"
+_INPUT, _OUTPUTS = "gen_ai.input.messages", "gen_ai.output.messages"
 _ANSWERS = ("assistant", "ai", "model")
 _ROLES = {"human": "user", "ai": "assistant", "model": "assistant", "function": "tool"}
 
@@ -38,13 +39,34 @@ def has_output(span: Telemetry) -> bool:
     return "gen_ai.output.messages" in span["attributes"] or details or bool(events & _OUTPUT)
 
 
+class RepeatedInput:
+    """The input of the last model call of a conversation: most inputs repeat the one before and go on."""
+
+    def __init__(self) -> None:
+        self._begin = ""
+
+    def messages(self, value: object) -> list[Any]:
+        """Return the messages of an input; of one that goes on, those that are new, if there is an answer in them."""
+        text = value.rstrip() if isinstance(value, str) else ""
+        begin, self._begin = self._begin, text[:-1].rstrip() if text.endswith("]") else ""
+        rest = text[len(begin) :].lstrip() if begin.endswith("}") and text.startswith(begin) else ""
+        if rest.startswith(","):
+            try:
+                new = parse_strict_json(f"[{rest[1:]}")
+            except ValueError:
+                new = []  # the whole text has the fault, at its place
+            if isinstance(new, list) and _last_answer(new) is not None:
+                return new
+        return optional_list(_INPUT, parsed(value))
+
+
 def span_messages(
-    span: Telemetry, calls: dict[str, str], *, whole: bool = True
+    span: Telemetry, calls: dict[str, str], repeated: RepeatedInput | None = None
 ) -> tuple[list[InputMessage | AgentTurn], list[AgentTurn]]:
     """Return the input and the output of a model call.
 
     Tool calls are added to `calls`, id to name, so that a tool's response can be attributed. An input that repeats the
-    conversation is long: unless it is wanted as a `whole`, it begins with the last answer in it.
+    conversation is long: with the inputs before it (`repeated`), it begins with the last answer in it.
 
     Raises:
         InputError: a message has none of the known forms.
@@ -57,10 +79,12 @@ def span_messages(
     if instructions := parsed(attributes.get("gen_ai.system_instructions")):
         before.append(InputMessage("system", content_text("gen_ai.system_instructions", instructions)))
     after: list[InputMessage | AgentTurn] = []
-    for name, items in (("gen_ai.input.messages", before), ("gen_ai.output.messages", after)):
-        messages = optional_list(name, parsed(attributes.get(name)))
-        for message in messages if whole or items is after else messages[_last_answer(messages) :]:
-            items.extend(_message(message, calls))
+    given = attributes.get(_INPUT)
+    messages = optional_list(_INPUT, parsed(given)) if repeated is None else repeated.messages(given)
+    for message in messages if repeated is None else messages[_last_answer(messages) or 0 :]:
+        before.extend(_message(message, calls))
+    for message in optional_list(_OUTPUTS, parsed(attributes.get(_OUTPUTS))):
+        after.extend(_message(message, calls))
     for event in sorted(span["events"], key=lambda event: event["time_s"] or 0.0):
         if event["name"] in MESSAGE_EVENTS:
             (after if event["name"] in _OUTPUT else before).extend(_event_items(event, calls))
@@ -69,10 +93,13 @@ def span_messages(
     return before, [item for item in after if isinstance(item, AgentTurn)]
 
 
-def _last_answer(messages: list[Any]) -> int:
-    """Return the place of the last message of the model, 0 if there is none."""
-    roles = [message.get("role") if isinstance(message, dict) else None for message in messages]
-    return max((at for at, role in enumerate(roles) if isinstance(role, str) and role.lower() in _ANSWERS), default=0)
+def _last_answer(messages: list[Any]) -> int | None:
+    """Return the place of the last message of the model, None if there is none."""
+    for at in range(len(messages) - 1, -1, -1):
+        role = messages[at].get("role") if isinstance(messages[at], dict) else None
+        if isinstance(role, str) and role.lower() in _ANSWERS:
+            return at
+    return None
 
 
 def parsed(value: object) -> Any:

@@ -19,7 +19,14 @@ from seasoned.integrations.json_shapes import (
     record,
     result_text,
 )
-from seasoned.integrations.spans.genai_messages import DETAILS_EVENT, MESSAGE_EVENTS, has_output, parsed, span_messages
+from seasoned.integrations.spans.genai_messages import (
+    DETAILS_EVENT,
+    MESSAGE_EVENTS,
+    RepeatedInput,
+    has_output,
+    parsed,
+    span_messages,
+)
 from seasoned.integrations.spans.otlp import Telemetry
 from seasoned.types import Ending
 
@@ -140,11 +147,12 @@ def _from_inference(
     """Yield each call of the model as a turn; its input, or else the tool spans before it, are the messages."""
     turns, results = {span["span"] for span in inference}, {span["span"] for span in tools}
     tool_results: list[InputMessage] = []
+    repeated = RepeatedInput()
     for span in ordered:
         if span["span"] in results:
             tool_results.extend(_tool_result(span))
         elif span["span"] in turns:
-            before, after = span_messages(span, calls, whole=False)
+            before, after = span_messages(span, calls, repeated)
             if not after:
                 if span["error"]:
                     continue
