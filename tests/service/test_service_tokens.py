@@ -144,6 +144,7 @@ def test_weight_above_1_needs_the_scope_admin(clients, weight):
 def test_single_token_names_authors_freely_and_sets_no_large_weight(token):
     with serving(token=token) as client:
         client.post("/v1/episodes", json=EPISODE)
+        assert client.post("/v1/episodes", json=POSTED["/v1/episodes"](350.0)).status_code == 201  # a game's own unit
         for author in ("ann", "bob"):
             assert client.post("/v1/feedback", json={**THUMBS, "author": author, "source": "s"}).status_code == 201
         error_of(client.post("/v1/feedback", json={**THUMBS, "weight": 1e100}), 403)
