@@ -162,6 +162,12 @@ def test_command_that_names_a_path_outside_is_always_asked_for(command):
     assert Permissions(["run", command]).missing(request, "run") == (command,)
 
 
+def test_command_that_reads_through_a_link_is_asked_for(repo):
+    (repo / "notes").symlink_to(repo.parent / "outside.txt")
+    outcome, screen = use(repo, "run", ["n"], ["run"], command="cat notes")
+    assert outcome.denied and "it names notes, outside" in screen.questions[0][0]
+
+
 def test_permission_is_remembered_by_kind(repo):
     async def go():
         screen = Answers("a", "n", "n")
