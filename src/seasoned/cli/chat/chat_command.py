@@ -11,7 +11,7 @@ import signal
 import sys
 from collections.abc import Callable, Coroutine
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Literal
 
 import click
 
@@ -28,13 +28,18 @@ __all__ = ["chat", "converse", "interruptible"]
 _LOCAL_CONTEXT, _CONTEXT = 3_500, 24_000
 _LOCAL_ANSWER, _ANSWER = 512, 4_096
 _NOT_DONE = 1
+_WITH_COMMAND = ("command", "folder", "memory", "upstream", "mode")
 
 
 @click.command(
+    context_settings={"allow_interspersed_args": False},  # options after a program are that program's
     epilog=example(
-        "seasoned chat --model openai:gpt-4o-mini", 'seasoned chat --once "run the tests" --allow "make test" --json'
-    )
+        "seasoned chat --model openai:gpt-4o-mini",
+        'seasoned chat --once "run the tests" --allow "make test" --json',
+        "seasoned chat -- claude",
+    ),
 )
+@click.argument("command", nargs=-1, type=click.UNPROCESSED, metavar="[-- COMMAND ...]")
 @click.option(
     "--model",
     default="local",
@@ -62,10 +67,19 @@ _NOT_DONE = 1
 @click.option("--context-tokens", type=click.IntRange(min=1000), help="Largest prompt.  [default: 24000; local 3500]")
 @click.option("--max-tokens", type=click.IntRange(min=1), help="Longest answer.  [default: 4096; local 512]")
 @click.option("--max-calls", type=click.IntRange(min=1), default=50, show_default=True, help="Answers in one turn.")
+@click.option("--upstream", metavar="URL", help="Server of COMMAND's model.  [default: the one that it would call]")
+@click.option(
+    "--mode",
+    type=click.Choice(["observe", "advise", "examples"]),
+    default="examples",
+    show_default=True,
+    help="What memory does with COMMAND's calls.",
+)
 @click.pass_context
 def chat(
     ctx: click.Context,
     /,
+    command: tuple[str, ...],
     model: str,
     folder: Path,
     memory: str | None,
@@ -78,6 +92,8 @@ def chat(
     context_tokens: int | None,
     max_tokens: int | None,
     max_calls: int,
+    upstream: str | None,
+    mode: Literal["observe", "advise", "examples"],
     **model_options: Any,
 ) -> None:
     """Work on a repository with a model that learns from you, from tests and builds, and from what lasts in git.
@@ -85,8 +101,17 @@ def chat(
     It reads, writes, edits, searches, runs commands and fetches pages. Before it changes, runs or fetches something of
     a kind that you have not permitted, it asks. Ctrl-C stops it, and keeps what was done; type what to do instead.
     What it learns is kept for each repository apart. /help lists its commands.
+
+    With COMMAND (claude, codex, opencode, or any other that takes a base URL from its environment), that assistant is
+    started instead, with its model calls through a gateway that learns from them. At the end you are shown what was
+    learned, and asked for one key. Of the other options --folder, --memory, --upstream and --mode are meant then.
     """
     _refuse_settings_of_the_folder(ctx)
+    if command:
+        _refuse_options_of_the_chat(ctx)
+        from seasoned.cli.chat.wrapped_command import WrappedOptions, run_wrapped
+
+        ctx.exit(run_wrapped(command, WrappedOptions(folder, memory, upstream, mode)))
     if wants_json() and once is None:
         raise click.UsageError("--json is for --once; give a request, or leave it out")
     if once is not None and not once.strip():
@@ -123,6 +148,18 @@ def _refuse_settings_of_the_folder(ctx: click.Context) -> None:
             f"seasoned.toml of this folder sets {', '.join(given)} of chat, and may be somebody else's. "
             "Remove [chat] from it, or name a file of your own in SEASONED_CONFIG"
         )
+
+
+def _refuse_options_of_the_chat(ctx: click.Context) -> None:
+    """Refuse options that have no meaning for another assistant."""
+    given = [
+        parameter.opts[0]
+        for parameter in ctx.command.params
+        if parameter.name not in _WITH_COMMAND
+        and ctx.get_parameter_source(parameter.name or "") == click.core.ParameterSource.COMMANDLINE
+    ]
+    if given:
+        raise click.UsageError(f"{', '.join(given)}: not for another assistant; leave it out, or pass it after COMMAND")
 
 
 def _list_sessions(folder: Path, memory: str | None) -> None:

@@ -1,0 +1,1 @@
+"""Assistants of others that learn: a gateway and hooks for one process, and what it has taught the memory."""

@@ -1,0 +1,131 @@
+"""Gateway of one session: it forwards the model calls of one assistant, records them, and lets memory take part."""
+
+from __future__ import annotations
+
+import contextlib
+import json
+import logging
+import os
+import threading
+import urllib.error
+import urllib.request
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+from urllib.parse import quote
+
+from seasoned.chat.assistant_factory import chat_memory
+from seasoned.chat.repository import default_memory_path, repository_namespace, sessions_folder
+from seasoned.errors import StoreError
+from seasoned.integrations.rewards import load_rules
+from seasoned.memory.stores.registry import is_file
+from seasoned.service import DecisionSettings, GatewaySettings, make_app
+from seasoned.service.gateway.family_modes import ANY_FAMILY, FamilyMode
+from seasoned.service.server import listen, make_server
+
+__all__ = ["session_gateway"]
+
+_END_S = 15.0
+_HOST = "127.0.0.1"
+_LOGGERS = ("seasoned", "uvicorn.error")
+
+
+@contextlib.contextmanager
+def session_gateway(
+    path: str | os.PathLike[str],
+    root: Path,
+    session: str,
+    upstream: str,
+    *,
+    mode: FamilyMode = "examples",
+    holdout: bool = True,
+) -> Iterator[str]:
+    """Serve a gateway on a free port of this machine while the block runs; its base URL is yielded.
+
+    The session is the subject of its episodes, so that they are found by it. The log is a file beside the memory: the
+    terminal is the assistant's.
+
+    Args:
+        path: of the memory of all repositories.
+        root: of the repository.
+        session: its id.
+        upstream: URL of the model's server.
+        mode: what memory does with the calls.
+        holdout: whether a share of the episodes gets no memory.
+
+    Raises:
+        InputError, ConfigError: the upstream URL is wrong, or a folder cannot be made.
+        StoreError: the memory cannot be opened.
+    """
+    with chat_memory(path, root):  # makes the namespace, with the encoder of a chat
+        pass
+    place = Path(path) if is_file(os.fspath(path)) else default_memory_path()
+    folder = sessions_folder(path, root)
+    folder.mkdir(parents=True, exist_ok=True, mode=0o700)
+    app = make_app(
+        path,
+        namespace=repository_namespace(root),
+        decisions=DecisionSettings(upstream=upstream),
+        gateway=GatewaySettings(
+            spool=place.with_name(f"{place.name}.calls"), modes={ANY_FAMILY: mode}, holdout=holdout
+        ),
+        rewards=load_rules("default"),
+    )
+    ready, listening = threading.Event(), listen(_HOST, 0, secured=False)
+    server = make_server(_in_session(app, session), ready=ready.set)
+    thread = threading.Thread(target=server.run, kwargs={"sockets": [listening]}, name="gateway", daemon=True)
+    url = f"http://{_HOST}:{listening.getsockname()[1]}"
+    with _log_file(folder / "gateway.log"):
+        thread.start()
+        try:
+            while not ready.wait(0.05):
+                if not thread.is_alive():
+                    raise StoreError("the gateway", "it could not be started", f"See {folder / 'gateway.log'}.")
+            yield url
+            _end_episodes(url, session)
+        finally:
+            server.should_exit = True
+            thread.join(_END_S)
+            listening.close()
+
+
+def _in_session(app: Any, session: str) -> Any:
+    """Return the application with every request about one subject, the session."""
+    header = (b"x-seasoned-subject", session.encode())
+
+    async def in_session(scope: Any, receive: Any, send: Any) -> None:
+        if scope["type"] == "http":
+            others = [each for each in scope["headers"] if each[0] != header[0]]
+            scope = {**scope, "headers": [*others, header]}
+        await app(scope, receive, send)
+
+    return in_session
+
+
+def _end_episodes(url: str, session: str) -> None:
+    """Store the episodes that still run: the assistant is gone."""
+    request = urllib.request.Request(  # noqa: S310, an address of this process
+        f"{url}/v1/episodes/{quote(session, safe='')}/end",
+        json.dumps({}).encode(),
+        {"content-type": "application/json"},
+    )
+    opener = urllib.request.build_opener(urllib.request.ProxyHandler({}))
+    with contextlib.suppress(urllib.error.URLError, OSError):  # none runs, or the store fails and the spool has them
+        opener.open(request, timeout=_END_S).close()
+
+
+@contextlib.contextmanager
+def _log_file(path: Path) -> Iterator[None]:
+    """Send the messages of the service to a file while the block runs."""
+    handler = logging.FileHandler(path, delay=True)
+    handler.setFormatter(logging.Formatter("%(asctime)s %(message)s"))
+    loggers = [logging.getLogger(name) for name in _LOGGERS]
+    before = [(each, list(each.handlers), each.propagate) for each in loggers]
+    for logger in loggers:
+        logger.handlers[:], logger.propagate = [handler], False
+    try:
+        yield
+    finally:
+        for logger, handlers, propagate in before:
+            logger.handlers[:], logger.propagate = handlers, propagate
+        handler.close()

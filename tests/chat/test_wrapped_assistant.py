@@ -1,0 +1,159 @@
+"""`seasoned chat -- COMMAND`: the gateway, the environment, the report, the question, the exit code."""
+
+from __future__ import annotations
+
+import json
+import os
+import pty
+import subprocess
+import sys
+import time
+from pathlib import Path
+
+import pytest
+from click.testing import CliRunner
+from json_server import JsonServer
+
+from seasoned.chat import chat_memory
+from seasoned.chat.wrapped.assistant_launch import assistant_launch, model_api, upstream_of
+from seasoned.cli.main import cli
+from seasoned.errors import InputError
+
+STAND_IN = Path(__file__).with_name("stand_in_assistant.py")
+
+
+def text(words):
+    return {"type": "text", "text": words}
+
+
+def bash(command, id_="t1"):
+    return {"type": "tool_use", "id": id_, "name": "Bash", "input": {"command": command}}
+
+
+class Model(JsonServer):
+    """Runs the commands, one after the other, in answer to each request of the user."""
+
+    def __init__(self, *commands):
+        self.bodies = []
+
+        def respond(path, body):
+            self.bodies.append(body)
+            last = max(at for at, each in enumerate(body["messages"]) if isinstance(each["content"], str))
+            done = sum(each["role"] == "assistant" for each in body["messages"][last:])
+            content = [bash(commands[done], f"t{len(self.bodies)}")] if done < len(commands) else [text("Done.")]
+            usage = {"input_tokens": 10, "output_tokens": 5}
+            answer = {"id": f"msg_{len(self.bodies)}", "type": "message", "role": "assistant", "model": "m"}
+            ending = "tool_use" if done < len(commands) else "end_turn"
+            return 200, {}, {**answer, "content": content, "stop_reason": ending, "usage": usage}
+
+        super().__init__(respond)
+
+    @property
+    def upstream(self):
+        return self.url.removesuffix("/v1")
+
+
+@pytest.fixture
+def repository(tmp_path, monkeypatch):
+    folder = tmp_path / "repo"
+    (folder / ".git").mkdir(parents=True)
+    (folder / "claude").write_text(f'#!/bin/sh\nexec "{sys.executable}" "{STAND_IN}" "$@"\n')
+    (folder / "claude").chmod(0o755)
+    monkeypatch.setenv("PATH", f"{folder}{os.pathsep}{os.environ['PATH']}")
+    monkeypatch.setenv("ANTHROPIC_API_KEY", "k")
+    return folder
+
+
+def wrapped(folder, model, *command, options=()):
+    fixed = ["chat", "-C", str(folder), "--memory", str(folder.parent / "chat.db"), "--upstream", model.upstream]
+    done = CliRunner().invoke(cli, [*fixed, *options, "--", *command])
+    seen = folder / "stand_in.json"
+    return done, json.loads(seen.read_text()) if seen.exists() else None
+
+
+def stored(memory):
+    return [episode for episode in memory.episodes() if episode.ending != "aborted"]  # those note the assignments
+
+
+def test_session_is_learned_from_and_the_exit_code_is_the_assistants(repository):
+    tests = "echo '2 passed in 0.1s'"
+    (repository / "pytest").write_text(f"#!/bin/sh\n{tests}\n")
+    (repository / "pytest").chmod(0o755)
+    with Model("false", "pytest") as model:
+        done, seen = wrapped(repository, model, "claude", "7", "run the tests")
+    assert done.exit_code == 7 and done.exception.code == 7
+    assert seen["url"].startswith("http://127.0.0.1:") and "/sessions/" in seen["url"]
+    assert "learned: 1 episode, 3 steps" in done.stderr
+    assert '+1  rules:tests  Bash(command="pytest")' in done.stderr
+    assert 'rules:errors  Bash(command="false")' in done.stderr
+    assert "How did the last request go" not in done.stderr  # there is no terminal
+    with chat_memory(repository.parent / "chat.db", repository) as memory:
+        [episode] = stored(memory)
+    assert episode.task == "run the tests" and episode.ending == "terminated"
+    assert episode.arm in ("treated", "control")  # memory takes part
+    assert not [each for each in repository.iterdir() if each.name.startswith(".claude")]
+
+
+def test_question_is_asked_for_one_key(repository):
+    memory_path = repository.parent / "chat.db"
+    with Model() as model:
+        command = [sys.executable, "-m", "seasoned", "chat", "-C", str(repository), "--memory", str(memory_path)]
+        command += ["--upstream", model.upstream, "--", "claude", "0", "say hello"]
+        main, terminal = pty.openpty()
+        with subprocess.Popen(command, stdin=terminal, stdout=terminal, stderr=terminal) as process:
+            os.close(terminal)
+            shown, ends = b"", time.monotonic() + 20
+            while b"[g] good" not in shown and time.monotonic() < ends:
+                shown += os.read(main, 4096)
+            time.sleep(0.2)  # the terminal is read key by key from here on
+            os.write(main, b"g")
+            while b"thank you" not in shown and time.monotonic() < ends:
+                shown += os.read(main, 4096)
+            assert process.wait(10) == 0
+        os.close(main)
+    with chat_memory(memory_path, repository) as memory:
+        [episode] = stored(memory)
+        [event] = memory.events(episode.id)
+    assert (event.source, event.reward) == ("user", 1.0)
+
+
+@pytest.mark.parametrize(
+    ("arguments", "words"),
+    [
+        (["--", "no-such-assistant"], "it is not installed"),
+        (["--recall", "--", "claude"], "--recall: not for another assistant"),
+        (["--upstream", "http://127.0.0.1/a/b", "--", "claude"], "error"),
+    ],
+)
+def test_wrong_calls_are_refused(repository, arguments, words):
+    done = CliRunner().invoke(
+        cli, ["chat", "-C", str(repository), "--memory", str(repository.parent / "chat.db"), *arguments]
+    )
+    assert done.exit_code != 0 and words in f"error {done.stderr}{done.exception}"
+
+
+def test_assistants_take_their_address_from_arguments_or_variables(tmp_path):
+    for name in ("codex", "opencode", "other"):
+        (tmp_path / name).write_text("#!/bin/sh\n")
+        (tmp_path / name).chmod(0o755)
+    given = {"PATH": str(tmp_path), "OPENCODE_CONFIG_CONTENT": '{"theme": "x"}', "NO_PROXY": "corp"}
+
+    def launch(name, api="openai"):
+        return assistant_launch([name, "-x"], api, "http://127.0.0.1:9", "s 1", given)
+
+    address = "http://127.0.0.1:9/sessions/s%201/v1"
+    assert f'model_providers.seasoned.base_url="{address}"' in launch("codex").command
+    assert launch("codex").command[-1] == "-x"
+    configuration = json.loads(launch("opencode").environment["OPENCODE_CONFIG_CONTENT"])
+    assert configuration == {"theme": "x", "provider": {"openai": {"options": {"baseURL": address}}}}
+    other = launch("other", "anthropic").environment
+    assert other["ANTHROPIC_BASE_URL"] == address.removesuffix("/v1") and "OPENAI_BASE_URL" not in other
+    assert other["NO_PROXY"] == "corp,127.0.0.1"
+    given["OPENCODE_CONFIG_CONTENT"] = "[1]"
+    with pytest.raises(InputError, match="it is a configuration"):
+        launch("opencode")
+
+
+def test_server_is_the_one_that_the_assistant_would_call():
+    assert upstream_of(model_api(["codex"], {}), {}) == "https://api.openai.com"
+    assert upstream_of("anthropic", {"ANTHROPIC_BASE_URL": "http://127.0.0.1:4/"}) == "http://127.0.0.1:4"
