@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import os
 import pty
+import re
 import subprocess
 import sys
 import time
@@ -12,10 +13,13 @@ from pathlib import Path
 
 import pytest
 from click.testing import CliRunner
+from hooked_calls import requests
 from json_server import JsonServer
 
+from seasoned import Memory
 from seasoned.chat import chat_memory
 from seasoned.chat.wrapped.assistant_launch import assistant_launch, model_api, upstream_of
+from seasoned.chat.wrapped.command_guard import CommandGuard, guard_namespace
 from seasoned.cli.main import cli
 from seasoned.errors import InputError
 
@@ -92,6 +96,25 @@ def test_session_is_learned_from_and_the_exit_code_is_the_assistants(repository)
     assert episode.task == "run the tests" and episode.ending == "terminated"
     assert episode.arm in ("treated", "control")  # memory takes part
     assert not [each for each in repository.iterdir() if each.name.startswith(".claude")]
+
+
+def test_command_that_failed_in_earlier_sessions_is_stopped(repository):
+    with Memory.open(repository.parent / "chat.db", namespace=guard_namespace(repository), gamma=0.0) as memory:
+        calls = ("make-it", "Exit code 127", ""), ("true make-it", None, "")
+        requests(CommandGuard(memory, repository, None), *calls, cwd=str(repository))
+    with Model("make-it") as model:  # 16 requests: in each the call is held out by a chance of a half at most
+        done, seen = wrapped(repository, model, "claude", "0", *["run the tests"] * 16, options=["--guard", "deny"])
+    stopped = [(command, reason) for command, verdict, reason in seen["calls"] if verdict == "deny"]
+    assert stopped and stopped[0][0] == "make-it"
+    assert re.fullmatch(r"make-it: failed (\d+) of \1 here; true make-it: passed 6 of 6", stopped[0][1])
+    assert f"seasoned: guard: stopped {len(stopped)} call" in done.stderr
+    assert {(stderr, code) for _, stderr, code, _ in seen["hooks"]} == {("", 0)}
+
+
+def test_hooks_are_left_out_where_the_user_gives_settings(repository):
+    with Model() as model:
+        done, seen = wrapped(repository, model, "claude", "--settings", '{"hooks": {}}', "0", "say hello")
+    assert seen["hooks"] == [] and "no guard: hooks are given to claude alone" in done.stderr
 
 
 def test_question_is_asked_for_one_key(repository):

@@ -28,7 +28,7 @@ __all__ = ["chat", "converse", "interruptible"]
 _LOCAL_CONTEXT, _CONTEXT = 3_500, 24_000
 _LOCAL_ANSWER, _ANSWER = 512, 4_096
 _NOT_DONE = 1
-_WITH_COMMAND = ("command", "folder", "memory", "upstream", "mode")
+_WITH_COMMAND = ("command", "folder", "memory", "upstream", "mode", "guard")
 
 
 @click.command(
@@ -73,7 +73,14 @@ _WITH_COMMAND = ("command", "folder", "memory", "upstream", "mode")
     type=click.Choice(["observe", "advise", "examples"]),
     default="examples",
     show_default=True,
-    help="What memory does with COMMAND's calls.",
+    help="What memory does with COMMAND's calls of its model.",
+)
+@click.option(
+    "--guard",
+    type=click.Choice(["ask", "deny", "off"]),
+    default="ask",
+    show_default=True,
+    help="What a tool call of COMMAND gets that is known to fail here, where hooks can be given (claude).",
 )
 @click.pass_context
 def chat(
@@ -94,6 +101,7 @@ def chat(
     max_calls: int,
     upstream: str | None,
     mode: Literal["observe", "advise", "examples"],
+    guard: Literal["ask", "deny", "off"],
     **model_options: Any,
 ) -> None:
     """Work on a repository with a model that learns from you, from tests and builds, and from what lasts in git.
@@ -104,14 +112,16 @@ def chat(
 
     With COMMAND (claude, codex, opencode, or any other that takes a base URL from its environment), that assistant is
     started instead, with its model calls through a gateway that learns from them. At the end you are shown what was
-    learned, and asked for one key. Of the other options --folder, --memory, --upstream and --mode are meant then.
+    learned, and asked for one key. Its options are --folder, --memory, --upstream, --mode and --guard.
     """
     _refuse_settings_of_the_folder(ctx)
     if command:
         _refuse_options_of_the_chat(ctx)
         from seasoned.cli.chat.wrapped_command import WrappedOptions, run_wrapped
 
-        ctx.exit(run_wrapped(command, WrappedOptions(folder, memory, upstream, mode)))
+        ctx.exit(
+            run_wrapped(command, WrappedOptions(folder, memory, upstream, mode, None if guard == "off" else guard))
+        )
     if wants_json() and once is None:
         raise click.UsageError("--json is for --once; give a request, or leave it out")
     if once is not None and not once.strip():

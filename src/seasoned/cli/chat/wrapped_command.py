@@ -22,6 +22,7 @@ from seasoned.errors import SeasonedError
 __all__ = ["WrappedOptions", "run_wrapped"]
 
 _KEYS = {"g": "good", "b": "bad", "c": "correct"}
+_NO_HOOKS = "no guard: hooks are given to claude alone, without --settings of your own"
 _KILLED = 128  # and the signal's number: the exit code by which shells name a signal
 
 
@@ -33,13 +34,15 @@ class WrappedOptions:
         folder: in the repository.
         memory_path: of the memory; None: that of all chats.
         upstream: URL of the model's server; None: the one that the assistant would call.
-        mode: what memory does with the assistant's calls.
+        mode: what memory does with the assistant's calls of its model.
+        guard: what a tool call gets that is known to fail; None: nothing.
     """
 
     folder: Path
     memory_path: str | None
     upstream: str | None
     mode: Literal["observe", "advise", "examples"]
+    guard: Literal["ask", "deny"] | None = "ask"
 
 
 def run_wrapped(command: Sequence[str], options: WrappedOptions) -> int:
@@ -51,17 +54,21 @@ def run_wrapped(command: Sequence[str], options: WrappedOptions) -> int:
     from seasoned.chat import default_memory_path, repository_root
     from seasoned.chat.wrapped.assistant_launch import assistant_launch, model_api, upstream_of
     from seasoned.chat.wrapped.session_gateway import session_gateway
+    from seasoned.chat.wrapped.session_guard import session_guard
 
     root = repository_root(options.folder)
     path = default_memory_path() if options.memory_path is None else options.memory_path
     api = model_api(command, os.environ)
     upstream = options.upstream or upstream_of(api, os.environ)
     session = f"{time.strftime('%Y%m%d-%H%M%S')}-{secrets.token_hex(3)}"
-    with session_gateway(path, root, session, upstream, mode=options.mode) as url:
-        launch = assistant_launch(command, api, url, session, os.environ)
+    with (
+        session_gateway(path, root, session, upstream, mode=options.mode) as url,
+        session_guard(path, root, session, options.guard) as (hooks, tally),
+    ):
+        launch = assistant_launch(command, api, url, session, os.environ, hooks=hooks)
         code = _run(launch.command, launch.environment, options.folder)
     try:
-        _conclude(path, root, session)
+        _conclude(path, root, session, tally.line if launch.has_hooks else _NO_HOOKS)
     except SeasonedError as error:  # the exit code stays the assistant's
         click.echo(f"seasoned: {error}", err=True)
     return code
@@ -91,14 +98,14 @@ def _passing_on(process: subprocess.Popen[bytes]) -> Iterator[None]:
             signal.signal(number, handler)
 
 
-def _conclude(path: str | os.PathLike[str], root: Path, session: str) -> None:
-    """Show what was learned, and ask how it went; a script is asked nothing."""
+def _conclude(path: str | os.PathLike[str], root: Path, session: str, guarded: str) -> None:
+    """Show what was learned and what the guard did, and ask how it went; a script is asked nothing."""
     from seasoned.chat import chat_memory, plain_text
     from seasoned.chat.wrapped.session_report import give_verdict, session_report
 
     with chat_memory(path, root) as memory:
         report = session_report(memory, session)
-        for line in report.lines():
+        for line in filter(None, [*report.lines(), guarded]):
             click.echo(plain_text(f"seasoned: {line}"), err=True)
         if report.last is None or not (sys.stdin.isatty() and sys.stderr.isatty()):
             return

@@ -1,0 +1,36 @@
+"""Guard of one session: the memory of tool calls, the guard on it, and the hooks that reach it."""
+
+from __future__ import annotations
+
+import contextlib
+import os
+from collections.abc import Iterator, Mapping
+from pathlib import Path
+
+from seasoned.chat.wrapped.command_guard import CommandGuard, GuardAnswer, GuardTally, guard_namespace
+from seasoned.chat.wrapped.hook_server import claude_hooks, hook_server
+from seasoned.memory import Memory
+
+__all__ = ["session_guard"]
+
+
+@contextlib.contextmanager
+def session_guard(
+    path: str | os.PathLike[str], root: Path, session: str, answer: GuardAnswer | None
+) -> Iterator[tuple[Mapping[str, object], GuardTally]]:
+    """Guard the tool calls of an assistant while the block runs; the hooks for its settings and the tally are yielded.
+
+    Args:
+        path: of the memory of all repositories.
+        root: of the repository.
+        session: the subject of the episodes.
+        answer: to a doomed call; None: calls are only recorded.
+
+    Raises:
+        StoreError: the memory cannot be opened; or, at the end, the last calls cannot be stored.
+    """
+    with Memory.open(os.fspath(path), namespace=guard_namespace(root), gamma=0.0) as memory:
+        guard = CommandGuard(memory, root, answer, subject=session)
+        with hook_server(guard.handle) as socket_path:
+            yield claude_hooks(socket_path), guard.tally
+        guard.close()
