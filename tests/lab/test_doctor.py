@@ -35,7 +35,7 @@ def fill(memory, n=40, seed=0, task="shop", **kinds):
     memory.add_many(Episode(task, steps(rng, **kinds), id=f"e{seed}-{number}") for number in range(n))
 
 
-def found_by(memory, last=12, **options):
+def found_by(memory, last=6, **options):
     return {check.name: check for check in diagnose(memory, last=last, **options).findings}
 
 
@@ -139,7 +139,7 @@ def test_mask_for_volatile_states_is_advised_and_makes_the_memory_healthy():
 
     with Memory.open(":memory:", gamma=0.3) as memory:
         fill(memory, state=volatile)
-        findings = found_by(memory, policy="means")
+        findings = found_by(memory, last=12, policy="means")
     assert {"states that come back", "neighbours"} <= set(findings)
     check = findings["states that come back"]
     assert "masks=[NUMBERS]" in check.next_step

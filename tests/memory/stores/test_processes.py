@@ -64,8 +64,8 @@ def let_go(processes):
 
 def test_writers_and_readers_share_a_new_file(tmp_path):
     path = tmp_path / "agent.db"
-    writers = [start(WRITER, path, n, 2.5) for n in range(4)]
-    readers = [start(READER, path, n, 2.5) for n in range(2)]
+    writers = [start(WRITER, path, n, 1.0) for n in range(4)]
+    readers = [start(READER, path, n, 1.0) for n in range(2)]
     printed = let_go(writers + readers)
     ids = [id_ for lines in printed[:4] for id_ in lines]
     assert all(printed[:4])
