@@ -20,7 +20,6 @@ from __future__ import annotations
 
 import argparse
 import random
-import sys
 from collections import Counter
 from pathlib import Path
 
@@ -101,4 +100,4 @@ def main() -> None:
 
 
 if __name__ == "__main__":
-    sys.exit(main())
+    main()
