@@ -53,6 +53,22 @@ def test_episodes_are_those_of_the_whole_log(name, indent):
     assert f"{RUNS[name][1][:-1]} 2: " in refused[0]
 
 
+@pytest.mark.parametrize("indent", [None, 4])
+def test_work_is_linear_where_the_header_names_all_samples(indent):
+    sizes = []
+    for n_runs in (100, 200):
+        whole = log("inspect", n_runs, "x" * (MIB // 100))
+        dataset = {"samples": n_runs, "sample_ids": [f"{number:0>200}" for number in range(n_runs)]}
+        whole["eval"] = {**whole["eval"], "created": "2026-01-02T03:04:05+00:00", "solver": "é", "dataset": dataset}
+        data = json.dumps(whole, indent=indent).encode()
+        lines = list(document_lines(io.BytesIO(data)))
+        assert len(lines) == n_runs
+        episodes = [one.episode for one in read_episodes("auto", lines)]
+        assert episodes == [one.episode for one in read_episodes("auto", [json.dumps(whole).encode()])]
+        sizes.append(sum(len(line.data) for line in lines) / len(data))
+    assert sizes[1] < 1.05 * sizes[0] < 1.5
+
+
 @pytest.mark.parametrize("name", RUNS)
 def test_a_log_on_one_line_is_not_held(name):
     data = json.dumps(log(name, 120, "x" * 100_000)).encode()

@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+import json
 import re
 from collections.abc import Generator, Iterator
 from typing import BinaryIO
 
+from seasoned.checks import check_json_size
 from seasoned.integrations.json_input import FileLine, Refusal, too_long
 from seasoned.integrations.json_stream import PART_BYTES, JsonStream
 
@@ -19,6 +21,8 @@ _BEGIN = re.compile(
 )
 _RUNS = {"info": "simulations", "eval": "samples"}
 """The list of runs by the key of what is said of all of them, which stands before it."""
+_OF_EVAL = {"created", "model", "run_id", "solver", "task"}
+"""What the reader of inspect_ai takes from `eval`, which also names all samples."""
 _Runs = Generator[FileLine | Refusal, None, bool | None]
 """Runs, each in a log of its own; the result is whether all of the text was read, None if it has no list of runs."""
 
@@ -109,7 +113,7 @@ def _runs(stream: JsonStream) -> _Runs:
             value = stream.value()
             if not isinstance(value, FileLine):
                 return None
-            name, said = this, value.data.replace(b"\n", b" ")
+            name, said = this, _of_each(this, value.data)
         elif name and this == _RUNS[name] and char == "[":
             n_lists += 1
             opening = b'{"%s":%s,"%s":[' % (name.encode(), said, this.encode())
@@ -120,6 +124,17 @@ def _runs(stream: JsonStream) -> _Runs:
             return False if n_lists else None
     stream.skip()
     return True if n_lists else None
+
+
+def _of_each(name: str, data: bytes) -> bytes:
+    """Return what is repeated with each run: `eval` grows with the runs, so all of it would make a log quadratic."""
+    if name == "eval":
+        try:
+            fields = json.loads(check_json_size(data.decode()))
+            return json.dumps({key: value for key, value in fields.items() if key in _OF_EVAL}).encode()
+        except (ValueError, RecursionError, AttributeError):
+            pass  # the reader says what is wrong with it
+    return data.replace(b"\n", b" ")
 
 
 def _of_list(stream: JsonStream, opening: bytes) -> Generator[FileLine | Refusal, None, bool]:
