@@ -16,6 +16,9 @@ from re import _parser
 BOUND = 3
 """The largest finite bound of a repeat: `{0,64}` is a constant, and growth shows at texts of a few dozen."""
 
+LARGEST_BOUND = 64
+"""Of a repeat that counts as a constant; a larger one counts as none: 100,000 steps at each start are no constant."""
+
 _PROBES = "\n \tAZaz09_-.,:;!#$%&'()*+/<=>?@[]\\^`{|}~\"\x00\x85é"
 _SIZES = (8, 16, 32)
 _MOST_RATIO = 2.5
@@ -212,7 +215,7 @@ class Matcher:
             low, high, tree = value
             low, high = (
                 min(low, self._bound),
-                sys.maxsize if high is sre.MAXREPEAT else min(high, max(self._bound, low)),
+                sys.maxsize if high is sre.MAXREPEAT or high > LARGEST_BOUND else min(high, max(self._bound, low)),
             )
             if op is not sre.POSSESSIVE_REPEAT and len(tree) == 1 and tree[0][0] in _CHARACTERS:
                 return self._run_of(op, low, high, self._test(*tree[0], flags))

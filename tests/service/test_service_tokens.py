@@ -223,6 +223,14 @@ def test_rewards_of_posted_episodes_have_the_bounds_of_feedback(clients, address
     assert clients["root"].post(address, json=POSTED[address](1.5)).status_code == 201
 
 
+def test_limit_of_the_memory_holds_for_episodes_of_the_single_token(tmp_path):
+    with Memory.open(tmp_path / "m.db") as memory:
+        memory.set_feedback_limits(FeedbackLimits(max_step_feedback=8))
+    with serving(tmp_path / "m.db", token=TOKEN) as client:
+        for reward, posted in ((8.0, 201), (8.5, 403)):
+            assert client.post("/v1/episodes", json=POSTED["/v1/episodes"](reward)).status_code == posted
+
+
 def test_author_has_one_label_whatever_its_form(clients):
     decided = {"task": "question d", "steps": [{"state": "s", "action": "go", "prior": {"go": -0.1, "stop": -2.4}}]}
     assert clients["agent"].post("/v1/episodes", json={"id": "d1", **decided}).status_code == 201

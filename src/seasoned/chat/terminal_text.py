@@ -6,14 +6,16 @@ import re
 
 __all__ = ["EscapeFilter", "plain_text"]
 
+_STRINGS = r"\x9d\x90\x98\x9e\x9f"
 _STRING_END = r"(?:\x07|\x1b\\|\x9c)"
 _SEQUENCE = re.compile(
     r"(?:\x1b\[|\x9b)[0-?]{0,256}[ -/]{0,16}[@-~]"  # CSI: colours, cursor, modes
-    rf"|(?:\x1b[\]PX^_]|[\x9d\x90\x98\x9e\x9f])[^\x07\x1b\x9c]{{0,100000}}{_STRING_END}"  # OSC, DCS: titles, clipboards
+    rf"|(?:\x1b[\]PX^_]|[{_STRINGS}])[^\x07\x1b\x9c{_STRINGS}]*+{_STRING_END}"  # OSC, DCS: titles, clipboards
     r"|\x1b[ -/]{0,16}[0-OQ-WYZ\\`a-~]"
 )
 _CONTROL = re.compile(r"[\x00-\x08\x0b-\x1f\x7f-\x9f\u061c\u200e\u200f\u202a-\u202e\u2066-\u2069\ud800-\udfff]")
-_OPEN = re.compile(r"(?:\x1b|[\x9b\x9d\x90\x98\x9e\x9f])[^\x07\x9c]{0,1000}\Z")
+_INTRODUCER = re.compile(rf"[\x1b\x9b{_STRINGS}]")
+_MOST_WAITING = 1000  # characters of a sequence that is not complete
 
 
 def plain_text(text: str) -> str:
@@ -41,8 +43,9 @@ class EscapeFilter:
     def add(self, text: str) -> str:
         """Return what can be shown of the text so far, and was not yet."""
         text = _SEQUENCE.sub("", self._waiting + text)
-        found = _OPEN.search(text)
-        self._waiting = found[0] if found else ""
+        since = max(text.rfind("\x07"), text.rfind("\x9c"), len(text) - _MOST_WAITING - 2) + 1
+        found = _INTRODUCER.search(text, since)
+        self._waiting = text[found.start() :] if found else ""
         return _CONTROL.sub("", text[: len(text) - len(self._waiting)])
 
     def end(self) -> str:

@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 import contextlib
-import html.parser
+import html
 import ipaddress
+import re
 import socket
 import urllib.error
 import urllib.request
+from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import Any
 from urllib.parse import urljoin, urlsplit
@@ -21,6 +23,13 @@ _MAX_BYTES = 2 << 20
 _TIMEOUT_S = 20.0
 _HIDDEN = ("script", "style", "noscript", "template", "svg", "title")
 _BLOCKS = ("p", "div", "br", "li", "tr", "h1", "h2", "h3", "h4", "h5", "h6", "pre", "section", "article", "table")
+_MARKUP = re.compile(r"<(?:(?P<name>/?[A-Za-z][^\s/>\x00]{0,64}+)|!--|[!?/])")
+_TAG_MARK = re.compile(r"[>\"']")
+_RAW = {
+    "script": re.compile(r"</script(?=[\s/>])", re.IGNORECASE),
+    "style": re.compile(r"</style(?=[\s/>])", re.IGNORECASE),
+}
+_LONG_NUMBER = re.compile(r"&#[xX]?[0-9A-Fa-f]{8}[0-9A-Fa-f]*+;?")  # no character; too long for an int
 
 
 @dataclass(frozen=True, slots=True)
@@ -107,25 +116,47 @@ def _read(answer: Any, status: int) -> FetchedPage:
     return FetchedPage(status, page_text(text) if "html" in kind else text)
 
 
-class _Text(html.parser.HTMLParser):
-    def __init__(self) -> None:
-        super().__init__()
-        self.parts: list[str] = []
-        self._hidden = 0
+class _MarkupScanner:
+    """Splits HTML into tags and texts from left to right; every search that fails ends the markup, so it is linear.
 
-    def handle_starttag(self, tag: str, attrs: Any) -> None:
-        self._hidden += tag in _HIDDEN
-        if tag in _BLOCKS:
-            self.parts.append("\n")
+    As in a browser, a comment or a tag that is not closed hides the rest, and `<` before anything but a name is text.
+    """
 
-    def handle_endtag(self, tag: str) -> None:
-        self._hidden -= tag in _HIDDEN and self._hidden > 0
-        if tag in _BLOCKS:
-            self.parts.append("\n")
+    def __init__(self, markup: str) -> None:
+        self._markup = markup
+        self._unclosed: set[str] = set()  # quotes that do not occur again
 
-    def handle_data(self, data: str) -> None:
-        if not self._hidden:
-            self.parts.append(data)
+    def pieces(self) -> Iterator[tuple[str, str]]:
+        """Yield (name, text): a tag's name, `/` before that of an end, with no text; or no name and a text."""
+        at, end = 0, len(self._markup)
+        while at < end:
+            found = _MARKUP.search(self._markup, at)
+            yield "", self._markup[at : found.start() if found else end]
+            if found is None:
+                return
+            if name := (found["name"] or "").lower():
+                at = self._tag_end(found.end())
+                yield name, ""
+                if name in _RAW and at < end:
+                    closing = _RAW[name].search(self._markup, at)
+                    at = closing.start() if closing else end
+            else:
+                close = "-->" if found[0] == "<!--" else ">"
+                closed = self._markup.find(close, found.end())
+                at = closed + len(close) if closed >= 0 else end
+
+    def _tag_end(self, at: int) -> int:
+        """Return where a tag ends: after the first `>` that is in no quotes, or at the end of the markup."""
+        while found := _TAG_MARK.search(self._markup, at):
+            at = found.end()
+            if (mark := found[0]) == ">":
+                return at
+            if mark not in self._unclosed:
+                closed = self._markup.find(mark, at)
+                at = max(at, closed + 1)
+                if closed < 0:
+                    self._unclosed.add(mark)
+        return len(self._markup)
 
 
 def page_text(markup: str) -> str:
@@ -135,8 +166,18 @@ def page_text(markup: str) -> str:
         >>> page_text("<head><title>x</title></head><h1>Install</h1><p>Run <b>make</b>.</p><script>1</script>")
         'Install\nRun make.'
     """
-    reader = _Text()
-    reader.feed(markup)
-    reader.close()
-    lines = (" ".join(line.split()) for line in "".join(reader.parts).split("\n"))
+    parts: list[str] = []
+    hidden: list[str] = []
+    for name, text in _MarkupScanner(markup).pieces():
+        if name in _HIDDEN:
+            hidden.append(name)
+        elif hidden and name == f"/{hidden[-1]}":
+            hidden.pop()
+        elif hidden:
+            continue
+        elif name.removeprefix("/") in _BLOCKS:
+            parts.append("\n")
+        elif text:
+            parts.append(html.unescape(_LONG_NUMBER.sub("\ufffd", text)))
+    lines = (" ".join(line.split()) for line in "".join(parts).split("\n"))
     return "\n".join(line for line in lines if line)

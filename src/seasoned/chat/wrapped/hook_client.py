@@ -7,6 +7,8 @@ fails, it prints nothing and exits with 0, and the call goes on.
 import socket
 import sys
 
+__all__ = ["main"]
+
 _TIMEOUT_S = 2.0
 _MAX_BYTES = 16 << 20
 

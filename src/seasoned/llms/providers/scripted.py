@@ -95,7 +95,7 @@ class ScriptedLLM:
     async def stream(self, request: CompletionRequest, show: Callable[[str], object]) -> Completion:
         """Return the script's answer; `show` gets its text word by word, and other tasks run between the words."""
         answer = await self.complete(request)
-        for word in re.findall(r"\s*\S+\s*", answer.text):
+        for word in re.findall(r"\s*+\S++\s*+|\s++", answer.text):
             show(word)
             await asyncio.sleep(0)
         return answer

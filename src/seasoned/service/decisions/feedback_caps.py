@@ -37,12 +37,13 @@ def check_reward_cap(memory: Memory, holder: Token, reward: float, weight: float
 def check_episode_rewards(memory: Memory, holder: Token, episode: Episode) -> None:
     """Refuse an episode with a step whose reward is above the cap of feedback.
 
-    The single token has no author whom others must not outvote: its episodes have the environment's own units.
+    The single token has no author whom others must not outvote: its episodes have the environment's own units, unless
+    the operator set a limit.
 
     Raises:
         ForbiddenError: it is one.
     """
-    if holder.author is None:
+    if holder.author is None and memory.feedback_limits().max_step_feedback is None:
         return
     check_reward_cap(memory, holder, max((step.reward for step in episode.steps), key=abs, default=0.0))
 
