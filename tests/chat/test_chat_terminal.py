@@ -64,6 +64,15 @@ def test_conversation_with_permission_and_commands(tmp_path, capsys):
     assert "\x1b]0" not in shown
 
 
+@pytest.mark.parametrize(("answer", "made", "granted"), [("yes", 1, 0), ("Always", 1, 1), ("NO", 0, 0), ("n", 0, 0)])
+def test_word_of_an_option_is_its_key(tmp_path, capsys, answer, made, granted):
+    keys = f"make it\n{answer}\n/permissions\n/quit\n"
+    _, shown = converse(tmp_path, [run("touch made"), "So."], keys, capsys, granted=())
+    assert (tmp_path / "repo" / "made").exists() == bool(made)
+    assert ("granted: touch" in shown) == bool(granted)
+    assert "who says" not in shown
+
+
 def test_ctrl_c_at_a_question_stops_the_turn_and_the_next_line_steers(tmp_path, capsys):
     report, _ = converse(tmp_path, [run("make"), "Then not."], "go\n\x03rather not\n\x04", capsys, granted=())
     assert report.answer == "Then not."

@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 import json
 import os
+import socket
 import threading
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from pathlib import Path
@@ -251,3 +252,44 @@ def test_address_that_is_no_page_is_refused(url):
 def test_name_of_a_repository_is_refused_as_a_file(repo):
     with pytest.raises(InputError):
         Repository(repo).replace(".", None, "x")
+
+
+# ------------------------------------------------------------------------------------------ what nobody thought of
+
+
+@pytest.mark.parametrize(
+    ("tool", "arguments"),
+    [
+        ("run", {"command": "cat a\0b"}),
+        ("run", {"command": "cat \ud800"}),
+        ("write_file", {"path": "a.txt", "content": "\ud800"}),
+        ("fetch", {"url": "http://a..b/"}),
+        ("fetch", {"url": f"http://{'x' * 64}.example/"}),
+        ("fetch", {"url": "http://x\x01y/"}),
+    ],
+)
+def test_call_with_impossible_arguments_is_an_error_for_the_model(repo, tool, arguments):
+    outcome, _ = use(repo, tool, answers=["y"], granted=["run", "edit", "fetch"], **arguments)
+    assert outcome.is_error
+    assert outcome.text.startswith(("error: ", "exit"))
+
+
+@pytest.mark.parametrize(
+    "answer", [b"SSH-2.0-OpenSSH\r\n", b"HTTP/1.1 404 No\r\ncontent-type: text/html; charset=foo\r\n\r\nx"]
+)
+def test_answer_that_is_no_page_is_an_error_for_the_model(repo, answer):
+    with socket.create_server(("127.0.0.1", 0)) as listening:
+
+        def serve():
+            connection, _ = listening.accept()
+            with connection:
+                connection.recv(4096)
+                connection.sendall(answer)
+
+        thread = threading.Thread(target=serve)
+        thread.start()
+        url = f"http://127.0.0.1:{listening.getsockname()[1]}/"
+        outcome, _ = use(repo, "fetch", answers=["y"], url=url)
+        thread.join()
+    assert outcome.is_error
+    assert outcome.text.startswith("error: ")

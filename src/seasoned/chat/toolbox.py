@@ -15,7 +15,7 @@ from seasoned.actions import call_action, parse_tool_call
 from seasoned.chat.file_change import FileChange, text_reward
 from seasoned.chat.permission_kinds import EDIT, FETCH, RUN, Permissions, RequestedAction, command_request
 from seasoned.chat.repository import Repository
-from seasoned.chat.screen import ChatScreen
+from seasoned.chat.screen import ChatScreen, TurnInterrupt
 from seasoned.chat.terminal_text import plain_text
 from seasoned.chat.web_page import fetch_page, page_address
 from seasoned.checks import suggest
@@ -154,6 +154,10 @@ class Toolbox:
             return await self._tools[call.name](**arguments)
         except SeasonedError as error:
             return ToolOutcome(f"error: {plain_text(str(error))}", is_error=True)
+        except TurnInterrupt:
+            raise
+        except Exception as error:  # an argument that nobody thought of ends the call, and not the chat
+            return ToolOutcome(f"error: {plain_text(f'{type(error).__name__}: {error}')}", is_error=True)
 
     async def aclose(self) -> None:
         """Kill running commands, and remove the shells' own folders."""

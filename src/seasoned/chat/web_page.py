@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import contextlib
 import html
+import http.client
 import ipaddress
 import re
 import socket
@@ -77,7 +78,7 @@ def _is_public(host: str) -> bool:
         return ipaddress.ip_address(host).is_global
     try:
         found = {entry[4][0] for entry in socket.getaddrinfo(host, None)}
-    except OSError:
+    except (OSError, UnicodeError):  # UnicodeError: an empty label, or one that is too long
         return True  # the request will say so
     return all(ipaddress.ip_address(str(one).partition("%")[0]).is_global for one in found)
 
@@ -97,14 +98,15 @@ def fetch_page(address: PageAddress) -> FetchedPage:
     headers = {"User-Agent": "seasoned-chat", "Accept": "text/*, */*;q=0.1"}
     request = urllib.request.Request(address.url, headers=headers)  # noqa: S310 - `page_address` refuses other schemes
     try:
-        with opener.open(request, timeout=_TIMEOUT_S) as answer:
+        try:
+            answer = opener.open(request, timeout=_TIMEOUT_S)
+        except urllib.error.HTTPError as error:
+            answer = error
+        with answer:
+            if 300 <= answer.status < 400 and (target := answer.headers.get("location")):
+                return FetchedPage(answer.status, "", urljoin(address.url, target))
             return _read(answer, answer.status)
-    except urllib.error.HTTPError as error:
-        with error:
-            if 300 <= error.code < 400 and (target := error.headers.get("location")):
-                return FetchedPage(error.code, "", urljoin(address.url, target))
-            return _read(error, error.code)
-    except (OSError, ValueError, LookupError) as error:  # LookupError: an unknown character set
+    except (OSError, ValueError, LookupError, http.client.HTTPException) as error:  # LookupError: a character set
         raise NotFoundError(f"{excerpt(address.url)} ({error})", "the host answers", "Try another address.") from error
 
 

@@ -90,7 +90,10 @@ class TerminalScreen:
         answer = await self._answer("  (or say what to do instead) ")
         if answer is None:
             return otherwise
-        return answer.lower() if answer.lower() in options else answer or otherwise
+        chosen = answer.lower()
+        # The first option with a word has it: "yes" is not "yes, and it may write outside".
+        words = {text.replace(":", ",").split(",")[0].lower(): key for key, text in reversed(list(options.items()))}
+        return chosen if chosen in options else words.get(chosen, answer or otherwise)
 
     async def ask(self, question: str) -> str | None:
         """Return the user's answer; None if the terminal is gone."""
