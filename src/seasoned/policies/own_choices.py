@@ -4,8 +4,9 @@ from __future__ import annotations
 
 import bisect
 import math
+import time
 from collections import defaultdict
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Collection, Iterable, Iterator, Mapping
 from dataclasses import dataclass
 from typing import Protocol, runtime_checkable
 
@@ -97,19 +98,55 @@ def own_choices(memory: ReadableMemory) -> Iterator[OwnChoices]:
     return _of_episodes(memory, memory.iter_episodes())
 
 
-def latest_own_choices(memory: PlayedMemory, last: int) -> Iterator[OwnChoices]:
-    """Yield the choices of the last so many episodes, as `own_choices` does."""
-    return _of_episodes(memory, memory.episodes(last=last))
+def latest_own_choices(memory: PlayedMemory, last: int, *, within_s: float) -> Iterator[OwnChoices]:
+    """Yield the choices of the latest episodes, the latest first: of at most `last`, and of those that time allows.
+
+    Episodes are read anew, twice as many each time, while the next read is likely to fit into the time; then they are
+    yielded for as long again.
+
+    Args:
+        memory: holds the episodes.
+        last: at most so many.
+        within_s: seconds for each of the two. The latest episode alone is read whatever it takes.
+    """
+    quarantined, _ = memory.excluded_ids()
+    episodes = _latest_episodes(memory, last, within_s)
+    until = time.monotonic() + within_s
+    for episode in reversed(episodes):
+        if time.monotonic() > until:
+            return
+        if _is_played(episode, quarantined):
+            notes = memory.notes(episode_id=str(episode.id))
+            shown = _shown_steps(
+                [note for note in notes if note.kind == SHOWN], [note for note in notes if note.kind == RESPONSE]
+            )
+            yield _of_episode(episode, shown.get(str(episode.id), frozenset()))
 
 
-def _of_episodes(memory: ReadableMemory | PlayedMemory, episodes: Iterable[Episode]) -> Iterator[OwnChoices]:
+def _latest_episodes(memory: PlayedMemory, last: int, within_s: float) -> list[Episode]:
+    began = time.monotonic()
+    n = 1
+    while True:
+        start = time.monotonic()
+        episodes = memory.episodes(last=n)
+        now = time.monotonic()
+        if len(episodes) < n or n == last or now - began + 2.0 * (now - start) > within_s:
+            return episodes
+        n = min(2 * n, last)
+
+
+def _of_episodes(memory: ReadableMemory, episodes: Iterable[Episode]) -> Iterator[OwnChoices]:
     quarantined, _ = memory.excluded_ids()
     notes = memory.notes(kind=SHOWN)
     shown = _shown_steps(notes, memory.notes(kind=RESPONSE) if notes else ())
     nothing: frozenset[int] = frozenset()
     for episode in episodes:
-        if episode.ending != "aborted" and episode.arm != ALTERNATIVE and episode.id not in quarantined:
+        if _is_played(episode, quarantined):
             yield _of_episode(episode, shown.get(str(episode.id), nothing))
+
+
+def _is_played(episode: Episode, quarantined: Collection[str]) -> bool:
+    return episode.ending != "aborted" and episode.arm != ALTERNATIVE and episode.id not in quarantined
 
 
 def _of_episode(episode: Episode, shown: Iterable[int] | None) -> OwnChoices:

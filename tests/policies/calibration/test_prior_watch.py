@@ -1,16 +1,26 @@
 """Warnings before decisions by a prior that is far from what the agent did."""
 
 import math
+import types
 
 import pytest
 
 from seasoned import Episode, JitRL, Memory, Step
+from seasoned.errors import StoreTimeoutError
 from seasoned.integrations.clients.call_decisions import CallDecisions
 from seasoned.integrations.clients.call_modes import CallVotes
 from seasoned.integrations.clients.wires.wire_format import RequestMoment
+from seasoned.policies import own_choices
+from seasoned.policies.calibration import prior_watch
+from seasoned.policies.calibration.prior_watch import PriorWatch
 from seasoned.types import Prior
 
 N = 30
+
+
+@pytest.fixture(autouse=True)
+def enough_time(monkeypatch):
+    monkeypatch.setattr(prior_watch, "_WITHIN_S", 60.0)
 
 
 @pytest.fixture
@@ -85,3 +95,49 @@ def test_votes_of_a_wrapped_client_are_compared(memory, caplog):
     for _ in range(4):
         mode.choose(["leave"] * 7 + ["pay"], RequestMoment("cart", "shop"), None)
     assert len(caplog.messages) == 1
+
+
+class _Watched:
+    """A memory whose `episodes` fails, or tells how many were asked for and moves the clock by a second for each."""
+
+    def __init__(self, memory, *, error=None):
+        self._memory, self._error = memory, error
+        self.encoder, self.notes, self.excluded_ids = memory.encoder, memory.notes, memory.excluded_ids
+        self.asked, self.now = [], 0.0
+
+    def __len__(self):
+        return len(self._memory)
+
+    def episodes(self, *, task=None, last=None):
+        self.asked.append(last)
+        if self._error is not None:
+            raise self._error
+        self.now += last
+        return self._memory.episodes(last=last)
+
+
+def test_memory_that_fails_to_return_its_episodes_is_asked_again_after_a_doubling(memory):
+    watched = _Watched(memory, error=StoreTimeoutError("no answer", "a call waits at most 0.2 s", "Try again."))
+    watch = PriorWatch(watched)
+    for _ in range(200):
+        assert watch.check(even(), "cart", "shop") == 0.0
+    assert watched.asked == [1]
+    memory.add_many([Episode("shop", [Step("cart", "pay")])] * 3 * N)
+    for _ in range(64):
+        watch.check(even(), "cart", "shop")
+    assert watched.asked == [1, 1]
+
+
+def test_as_many_episodes_are_read_as_time_allows(memory, monkeypatch):
+    watched = _Watched(memory)
+    monkeypatch.setattr(own_choices, "time", types.SimpleNamespace(monotonic=lambda: watched.now))
+    monkeypatch.setattr(prior_watch, "_WITHIN_S", 40.0)
+    assert PriorWatch(watched).check(even(), "cart", "shop") == pytest.approx(0.9, abs=0.05)
+    assert watched.asked == [1, 2, 4, 8, 16]  # 31 s; another 32 do not fit
+
+
+def test_decision_does_not_wait_for_one_that_counts(memory):
+    watch = PriorWatch(memory)
+    with watch._lock:
+        assert watch.check(even(), "cart", "shop") == 0.0
+    assert watch.check(even(), "cart", "shop") > 0.0

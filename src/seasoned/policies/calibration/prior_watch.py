@@ -6,6 +6,7 @@ import logging
 import math
 import re
 import threading
+import time
 from collections import defaultdict
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
@@ -13,6 +14,7 @@ from dataclasses import dataclass, field
 import numpy as np
 
 from seasoned.actions import action_key
+from seasoned.errors import StoreError
 from seasoned.policies.mixed_prior import MIXED, WIDE_DEPARTURE, AgentChoices
 from seasoned.policies.own_choices import PlayedMemory, latest_own_choices
 from seasoned.types import Floats, Prior
@@ -20,6 +22,7 @@ from seasoned.types import Floats, Prior
 __all__ = ["PriorWatch"]
 
 _LATEST = 200  # episodes
+_WITHIN_S = 0.025  # for their read, and for their count
 _BETWEEN_LOOKS = 64  # readings, between two looks at how far the memory has grown
 _FEWEST = 10  # choices
 _MOST_FAMILIES = 1000
@@ -49,8 +52,9 @@ class PriorWatch:
     in at most one of 20 cases (Cauchy and Schwarz; McDiarmid 1989, in Surveys in Combinatorics). That is the limit for
     the choices, and for a prior of votes that of the votes is added.
 
-    The choices are those of the latest 200 episodes that memory did not shift (`own_choices`). They are read at the
-    first reading, and again when the stored steps have doubled.
+    The choices are those of the latest 200 episodes that memory did not shift (`own_choices`), of fewer where these
+    take longer than 25 ms to read, or to count. They are read at the first reading, and again when the stored steps
+    have doubled; so are those that a memory failed to return. No decision fails by them.
 
     Args:
         memory: holds the agent's episodes; one that is no `PlayedMemory` is not watched.
@@ -81,22 +85,23 @@ class PriorWatch:
             prior: as a reader gave it; a mixed one (`MixedPrior`) was compared already.
             state: of the decision.
             task: of the decision; None: all choices are compared.
-
-        Raises:
-            StoreError: the memory failed.
         """
         if self._memory is None or len(prior) < 2 or MIXED in prior.method or task in self._warned:
             return 0.0
-        with self._lock:
+        if not self._lock.acquire(blocking=False):  # another decision counts
+            return 0.0
+        try:
             choices = self._counted(self._memory)
             names = list(prior)
-            n_choices = choices.n_among(task, names)
-            if n_choices < _FEWEST:
+            n_choices = 0 if choices is None else choices.n_among(task, names)
+            if choices is None or n_choices < _FEWEST:
                 return 0.0
             departure, by_chance = self._add(prior, choices.probs(state, task, names), names, task, n_choices)
             if departure < max(WIDE_DEPARTURE, by_chance):
                 return departure
             self._warned.add(task)
+        finally:
+            self._lock.release()
         _LOG.warning(
             "the prior (%s) departs from %d choices of the agent in %r by a total variation of %.2f (by chance up to "
             "%.2f): `seasoned memory prior` compares them, and seasoned.policies.MixedPrior mixes them",
@@ -104,20 +109,30 @@ class PriorWatch:
         )
         return departure
 
-    def _counted(self, memory: PlayedMemory) -> AgentChoices:
+    def _counted(self, memory: PlayedMemory) -> AgentChoices | None:
         self._n_looked += 1
-        if self._choices is not None and self._n_looked % _BETWEEN_LOOKS:
+        if self._n_looked > 1 and self._n_looked % _BETWEEN_LOOKS:
             return self._choices
-        n_steps = len(memory)
-        if self._choices is None or not self._n_steps <= n_steps <= 2 * self._n_steps:
-            choices = AgentChoices(memory.encoder.features, key=self._key)
-            for one in latest_own_choices(memory, _LATEST):
-                for index in one.steps:
-                    step = one.episode.steps[index]
-                    choices.add(step.state, one.episode.task, step.action)
-            self._choices, self._n_steps = choices, n_steps
-            self._readings.clear()
+        try:
+            n_steps = len(memory)
+            if not self._n_steps <= n_steps <= 2 * self._n_steps:
+                self._n_steps = n_steps  # first: a read that fails is not tried again before they have doubled
+                self._choices = self._count(memory)
+                self._readings.clear()
+        except StoreError as error:
+            _LOG.debug("the agent's choices were not read: %s", error)
         return self._choices
+
+    def _count(self, memory: PlayedMemory) -> AgentChoices:
+        choices = AgentChoices(memory.encoder.features, key=self._key)
+        until = time.monotonic() + 2.0 * _WITHIN_S
+        for one in latest_own_choices(memory, _LATEST, within_s=_WITHIN_S):
+            for index in one.steps:
+                step = one.episode.steps[index]
+                choices.add(step.state, one.episode.task, step.action)
+                if time.monotonic() > until and choices.n_of(one.episode.task) >= _FEWEST:
+                    return choices
+        return choices
 
     def _add(
         self, prior: Prior, counted: Floats, names: Sequence[str], task: str | None, n_choices: int
