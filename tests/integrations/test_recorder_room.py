@@ -1,4 +1,4 @@
-"""Answered calls that wait to be recorded: none is dropped, and above a limit of bytes the next calls wait."""
+"""Answered calls that wait to be recorded: above a limit of bytes the next calls wait, for a short time."""
 
 from __future__ import annotations
 
@@ -14,6 +14,7 @@ from seasoned.integrations.clients.call_recorder import CallRecorder
 from seasoned.integrations.clients.conversations import CallContext, RecordedCall
 from seasoned.integrations.clients.wires.chat_wire import ChatWire
 from seasoned.service.bearer_tokens import ANYONE
+from seasoned.service.gateway.call_spool import CallSpool
 from seasoned.service.gateway.call_taps import RecordedTap
 from seasoned.service.gateway.forwarder import GatewayRequest
 from seasoned.service.gateway.gateway_episodes import GatewayEpisodes
@@ -61,17 +62,17 @@ def test_there_is_no_room_until_calls_are_stored(memory, duty, limit):
     recorder.close()
 
 
-def tap_of(memory, recorder, body):
+def tap_of(memory, recorder, body, **options):
     request = GatewayRequest(ChatWire(), None, None, ANYONE, [], body)
     episodes = GatewayEpisodes(memory, recorder, "task")
-    return RecordedTap(request, memory, recorder, episodes, threads=ModeThreads())
+    return RecordedTap(request, memory, recorder, episodes, threads=ModeThreads(), **options)
 
 
 def test_call_of_the_gateway_is_sent_once_there_is_room(memory):
     recorder, body = CallRecorder(memory, max_bytes=1), b'{"messages": []}'
 
     async def asked():
-        waiting = asyncio.ensure_future(tap_of(memory, recorder, body).request(None))
+        waiting = asyncio.ensure_future(tap_of(memory, recorder, body, mode_wait_s=GUARD_S).request(None))
         await asyncio.sleep(0.05)
         assert not waiting.done()
         goes_on.set()
@@ -81,6 +82,35 @@ def test_call_of_the_gateway_is_sent_once_there_is_room(memory):
     recorder.submit(lambda: None, 2)
     assert asyncio.run(asked()) == body
     recorder.close()
+
+
+def test_call_of_the_gateway_is_sent_though_there_is_no_room(memory):
+    recorder, body = CallRecorder(memory, max_bytes=1), b'{"messages": []}'
+    goes_on = blocked(recorder, "group")
+    recorder.submit(lambda: None, 2)
+    assert asyncio.run(asyncio.wait_for(tap_of(memory, recorder, body).request(None), 5.0)) == body
+    goes_on.set()
+    recorder.ask(lambda _: None).result(GUARD_S)
+    assert recorder.room() is None
+    recorder.close()
+
+
+@pytest.mark.parametrize("is_spooled", [True, False])
+def test_call_that_finds_twice_as_many_waiting_is_left_in_its_file(is_spooled, memory, tmp_path, caplog):
+    recorder = CallRecorder(memory, max_bytes=1)
+    spool = CallSpool(tmp_path) if is_spooled else None
+    tap = tap_of(memory, recorder, b'{"messages": [{"role": "user", "content": "hi"}]}', spool=spool)
+    goes_on = blocked(recorder, "group")
+    recorder.submit(lambda: None, 3)
+    tap.begin(200, [(b"content-type", b"application/json")])
+    asyncio.run(tap.add(b'{"choices": [{"message": {"role": "assistant", "content": "ok"}}]}'))
+    tap.finish()
+    assert recorder._n_waiting == 1
+    goes_on.set()
+    recorder.close()
+    assert len(list(tmp_path.rglob("*.call"))) == is_spooled
+    [line] = [one.getMessage() for one in caplog.records if "not recorded here" in one.getMessage()]
+    assert ("it is lost" in line) is not is_spooled
 
 
 def test_request_of_many_values_is_held_as_it_was_sent(memory):

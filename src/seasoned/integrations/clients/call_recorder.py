@@ -38,7 +38,8 @@ class CallRecorder:
     which these ended. So neither a call nor the id of its episode waits for the store. While the store fails, episodes
     wait here (`Backlog`). Another error is logged; `raise_error` raises it.
 
-    Where calls come faster than these threads work, none is dropped: the next ones wait for `room`.
+    Where calls come faster than these threads work, the next ones wait for `room`. A caller that cannot wait may still
+    submit until it `is_full`.
 
     Args:
         memory: stores the episodes. Closing it stores the open ones as truncated.
@@ -111,8 +112,13 @@ class CallRecorder:
         with self._waiting_lock:
             if self._has_room:
                 return None
-            self._rooms.append(room := Future[None]())
+            self._rooms = [*(one for one in self._rooms if not one.cancelled()), room := Future[None]()]
         return room
+
+    @property
+    def is_full(self) -> bool:
+        """Whether twice as much waits as there is room for."""
+        return self._n_waiting > 2 * self._max_waiting or self._waiting_bytes > 2 * self._max_bytes
 
     @property
     def _has_room(self) -> bool:
@@ -296,7 +302,8 @@ class CallRecorder:
             rooms = self._rooms if self._has_room else []
             self._rooms = [] if rooms else self._rooms
         for room in rooms:
-            room.set_result(None)
+            if room.set_running_or_notify_cancel():  # False: who waited has gone on
+                room.set_result(None)
 
     def _store_later(
         self, conversations: Sequence[Conversation], ending: Ending, scope: CurrentEpisode | None = None

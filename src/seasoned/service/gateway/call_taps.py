@@ -194,14 +194,14 @@ class RecordedTap:
     async def request(self, ask: AskModel) -> bytes | BufferedAnswer:
         """Return the body to send, the client's unless a mode changed it; or the answer that a mode chose.
 
-        Where too much of what was answered waits to be recorded, the call waits until that is done.
+        Where too much of what was answered waits to be recorded, the call waits for that, no longer than for a mode.
         """
-        if (room := self._recorder.room()) is not None:
-            await asyncio.shield(asyncio.wrap_future(room))
-        if self._change is None:
-            return self._request.body
         try:
             async with asyncio.timeout(self._mode_wait_s):
+                if (room := self._recorder.room()) is not None:
+                    await asyncio.wrap_future(room)
+                if self._change is None:
+                    return self._request.body
                 place = await asyncio.shield(asyncio.wrap_future(self._place))
                 mode = None if place.context.is_side else self._change.mode_of(place.context)
                 if mode is not None:
@@ -359,6 +359,10 @@ class RecordedTap:
         kept, self._file = self._file, None
         if kept is not None:
             kept.end()
+        if self._recorder.is_full:
+            left = "it is lost" if kept is None else f"the next process records it from {kept.path.name}"
+            _log.error("Too many calls wait to be recorded, so one is not recorded here: %s.", left)
+            return
         n_bytes = len(self._request.body) + len(content) + VALUE_BYTES * min(self._n_values, _MANY_VALUES)
         self._recorder.submit(functools.partial(self._read, content, kept, at, seconds), n_bytes)
         self._place.add_done_callback(self._end_single)
