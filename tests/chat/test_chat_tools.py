@@ -254,6 +254,13 @@ def test_name_of_a_repository_is_refused_as_a_file(repo):
         Repository(repo).replace(".", None, "x")
 
 
+def test_lines_of_a_file_from_windows_are_edited_with_their_ends(repo):
+    (repo / "a.txt").write_bytes(b"one\r\ntwo\r\nthree\r\n")
+    outcome, _ = use(repo, "edit_file", granted=["edit"], path="a.txt", old="one\ntwo", new="1\n2")
+    assert not outcome.is_error, outcome.text
+    assert (repo / "a.txt").read_bytes() == b"1\r\n2\r\nthree\r\n"
+
+
 # ------------------------------------------------------------------------------------------ what nobody thought of
 
 

@@ -320,6 +320,21 @@ def test_feedback_is_on_the_last_turn(tmp_path):
         assert assistant.memory.feedback_totals([report.turn])[report.turn] == {"user": -1.0}
 
 
+def test_feedback_after_an_error_of_the_model_is_on_the_turn_before(tmp_path):
+    answers = iter(["Hello.", ModelUnavailableError("the server", "it answers", "Start it.")])
+
+    def answer(_):
+        found = next(answers)
+        if isinstance(found, Exception):
+            raise found
+        return found
+
+    with chat(tmp_path, answer) as assistant:
+        report = ask(assistant, "hi")
+        assert ask(assistant, "and now?").ended == "error"
+        assert assistant.feedback(Thumbs(True)) == report.turn
+
+
 def test_old_turns_and_long_results_leave_room_for_the_newest(tmp_path):
     with chat(tmp_path, lambda _: "word " * 300, context_tokens=2000, max_tokens=100) as assistant:
         for number in range(6):

@@ -370,13 +370,15 @@ class Assistant:
             return lambda: self.ledger.undo(entry)
 
         self.toolbox.on_change = note
-        outcome = await self.toolbox.call(call)
+        try:
+            outcome = await self.toolbox.call(call)
+        finally:
+            if call.name == "run":  # a formatter that the user stops is no edit of the user's
+                self._see_own_files()
         if outcome.is_error:
             self.screen.line(one_line(outcome.text, 300), "bad")
         if (change := outcome.change) is not None:
             report.changed += [change.path] if change.path not in report.changed else []
-        if call.name == "run":
-            self._see_own_files()
         report.calls.append(
             {
                 "tool": call.name,
@@ -469,11 +471,13 @@ class Assistant:
             NotFoundError: there was no turn with an answer.
             StoreError: the store failed.
         """
-        turn = next((each for each in reversed(self.log.turns) if each.is_stored), None)
-        if turn is None:
-            raise NotFoundError("feedback before an answer", "feedback is on the last turn", "Ask for something first.")
-        self.memory.feedback(turn.id, feedback, source=source)
-        return turn.id
+        for turn in reversed(self.log.turns):
+            # A turn that ended before the model did anything has no episode.
+            with contextlib.suppress(NotFoundError):
+                if turn.is_stored:
+                    self.memory.feedback(turn.id, feedback, source=source)
+                    return turn.id
+        raise NotFoundError("feedback before an answer", "feedback is on the last turn", "Ask for something first.")
 
     def undo(self) -> RecordedChange:
         """Undo the last change of this session, and learn from it.

@@ -186,6 +186,8 @@ class Toolbox:
 
     async def _edit_file(self, path: str, old: str, new: str) -> ToolOutcome:
         before = self.repository.read(path)
+        if "\r\n" in before:  # the model is shown lines without their ends
+            old, new = (text.replace("\r\n", "\n").replace("\n", "\r\n") for text in (old, new))
         times = before.count(old) if old else 0
         if times != 1:
             seen = f"old = {excerpt(old)} occurs {times} times in {excerpt(path)}"
