@@ -9,6 +9,8 @@ from collections.abc import Iterable
 from dataclasses import dataclass
 from pathlib import Path
 
+from seasoned.errors import InputError, excerpt
+
 __all__ = ["EDIT", "FETCH", "RUN", "Permissions", "RequestedAction", "command_request"]
 
 EDIT, RUN, FETCH = "edit", "run", "fetch"
@@ -17,17 +19,87 @@ EDIT, RUN, FETCH = "edit", "run", "fetch"
 _FREE = ("ls", "cat", "head", "tail", "wc", "pwd", "true", "echo")
 _PLAIN = re.compile(r"[\w \t./:'\"+@%,^-]+")
 """A command without redirection, substitution, assignment, pattern or second command."""
+_FOLLOWS = re.compile(r"-\w*[LR].*|--[dfr].*")
+"""Options by which a program that shows files reads others: through links, below folders, from a list."""
+_HARMLESS = re.compile(r"(?<!\S)[12&]?>{1,2} ?(?:(?<=>)&[12]|/dev/null)(?=[\s;|&)]|$)")
+"""Redirections that write nothing: `2>&1`, `>/dev/null`."""
 _ASSIGNMENT = re.compile(r"[A-Za-z_]\w*=")
 _WITH_COMMAND = (  # their first argument says what they do
     *("apt", "brew", "bun", "bundle", "cargo", "composer", "conda", "deno", "docker", "dotnet", "gh", "git", "go"),
     *("gradle", "hatch", "just", "kubectl", "make", "mvn", "nox", "npm", "npx", "pdm", "pip", "pip3", "pnpm"),
-    *("poetry", "rake", "rye", "task", "tox", "uv", "yarn"),
+    *("pipenv", "poetry", "rake", "rye", "task", "tox", "uv", "yarn"),
 )
-_INTERPRETERS = re.compile(r"(?:python[\d.]*|node|deno|ruby|perl|php|bash|sh|zsh|dash|fish|pwsh)")
+_INTERPRETERS = re.compile(
+    r"(?:i?python[\d.]*|pypy[\d.]*|node|ruby|perl|php|lua|julia|tclsh|Rscript|bash|sh|zsh|ksh|csh|tcsh|dash|fish|pwsh)"
+)
 _LAUNCHERS = (  # they run what their arguments name
+    *(
+        "ash",
+        "awk",
+        "at",
+        "batch",
+        "bunx",
+        "busybox",
+        "chroot",
+        "crontab",
+        "ed",
+        "emacs",
+        "entr",
+        "ex",
+        "expect",
+        "flock",
+    ),
+    *("gawk", "gdb", "less", "man", "mawk", "more", "nawk", "nsenter", "nvim", "pipx", "pkexec", "rsync", "runuser"),
+    *(
+        "screen",
+        "sed",
+        "strace",
+        "systemd-run",
+        "tar",
+        "taskset",
+        "tmux",
+        "toybox",
+        "uvx",
+        "vi",
+        "view",
+        "vim",
+        "vimdiff",
+    ),
     *("command", "doas", "env", "eval", "exec", "find", "ionice", "nice", "nohup", "parallel", "script", "setsid"),
     *("source", "ssh", "stdbuf", "su", "sudo", "time", "timeout", "unshare", "watch", "xargs", "."),
 )
+_SHELL_WORDS = (  # a command follows, or they change what later words mean
+    *(
+        "!",
+        "[[",
+        "alias",
+        "bind",
+        "builtin",
+        "case",
+        "coproc",
+        "declare",
+        "do",
+        "done",
+        "elif",
+        "else",
+        "enable",
+        "esac",
+    ),
+    *("export", "fi", "for", "function", "hash", "if", "in", "let", "local", "mapfile", "printf", "read", "readarray"),
+    *("readonly", "select", "set", "shopt", "then", "trap", "typeset", "unalias", "unset", "until", "while"),
+)
+_RUNNERS = (  # the rest of the command is one
+    *(("bundle", "exec"), ("hatch", "run"), ("pdm", "run"), ("pipenv", "run"), ("poetry", "run"), ("rye", "run")),
+    ("uv", "run"),
+)
+_RUNS_OTHERS = re.compile(r"--?(?:exec|toolexec|vettool|to-command|use-comp|compress-p|filter|pre|rsh|eval|script-s).*")
+"""Options whose value is a program."""
+_GIT_RUNS = re.compile(
+    r"git (?:(?:bisect|clone|config|difftool|filter-branch|mergetool|rebase|submodule)\b|grep .*-(?:\w*O|-o)"
+    r"|(?:archive|fetch|ls-remote|pull|push|remote)\b.*(?: --[eur]|::)).*",
+    re.DOTALL,
+)
+_TARGET = re.compile(r"[\w./][\w./-]*|-[jksB]*\d*")
 _DEVICES = ("/dev/null", "/dev/stdin", "/dev/stdout", "/dev/stderr", "/dev/zero")
 
 
@@ -50,8 +122,12 @@ def command_request(command: str, root: Path) -> RequestedAction:
     """Return the kinds of a shell command, by its programs.
 
     Of a program with commands of its own the first argument counts (`git commit`). A command that the rules cannot
-    read, that starts others (`sudo`, `xargs`), sets variables, or names a path outside the repository is of a kind of
-    its own: the whole text. Commands that only show files of the repository need no permission.
+    read, that starts others (`sudo`, `sed`, `if`), sets variables, writes to a file (`>`) or has a comment is of a kind
+    of its own: the whole text. So is one that names a path outside the repository, or in its `.git`, which is asked for
+    each time. Commands that only show files of the repository need no permission.
+
+    Raises:
+        InputError: the command has characters that no command can have.
 
     Example:
         >>> root = Path("/repo")
@@ -60,24 +136,27 @@ def command_request(command: str, root: Path) -> RequestedAction:
         >>> command_request("rm -r ../other", root)
         RequestedAction(kinds=('rm -r ../other',), reason='it names ../other, outside the repository', lasting=False)
     """
-    text = " ".join(command.split())
+    if "\0" in command or any("\ud800" <= character <= "\udfff" for character in command):
+        raise InputError(f"command {excerpt(repr(command))}", "a NUL or half a character", "Leave it out.")
+    text = command.strip()
     words = _words(command)
     if words is None:
         return RequestedAction((text,))
-    outside = next((word for part in words for word in part if _leads_outside(word, root)), None)
-    if outside is not None:
-        return RequestedAction((text,), f"it names {outside}, outside the repository", lasting=False)
-    if _PLAIN.fullmatch(command) and words[0][0] in _FREE:
+    reason = next((why for part in words for word in part if (why := _each_time(word, root))), "")
+    if reason:
+        return RequestedAction((text,), reason, lasting=False)
+    if _PLAIN.fullmatch(command) and words[0][0] in _FREE and not any(_FOLLOWS.fullmatch(word) for word in words[0]):
         return RequestedAction(())
-    kinds = [_kind(part) for part in words]
-    if None in kinds:
+    command = _HARMLESS.sub(" ", command)
+    kinds = [_kind(part) for part in _words(command) or [["!"]]]
+    if None in kinds or ">" in command:
         return RequestedAction((text,))
     return RequestedAction(tuple(dict.fromkeys(kind for kind in kinds if kind)))
 
 
 def _words(command: str) -> list[list[str]] | None:
     """Return the words of each simple command, targets of redirections included; None if a part cannot be read."""
-    if len(command) > 4096 or any(mark in command for mark in ("`", "$", "<(", ">(", "<<", "\\", "{", "}")):
+    if len(command) > 4096 or any(mark in command for mark in ("`", "$", "<(", ">(", "<<", "\\", "{", "}", "#", "\r")):
         return None
     lexer = shlex.shlex(command, posix=True, punctuation_chars=";&|()<>\n")
     lexer.whitespace, lexer.commenters, lexer.whitespace_split = " \t\r", "", True
@@ -96,39 +175,57 @@ def _words(command: str) -> list[list[str]] | None:
 
 def _kind(words: list[str]) -> str | None:
     """Return the kind of a simple command; None if the whole text must be asked for."""
-    name = words[0].rpartition("/")[2]
-    arguments = [word for word in words[1:] if not word.startswith("-")]
-    if _ASSIGNMENT.match(words[0]) or words[0] in _LAUNCHERS or name in _LAUNCHERS:
+    program = words[0]
+    name = program.rpartition("/")[2]
+    first = words[1] if len(words) > 1 else ""
+    if name == "sed" and first == "-n" and re.fullmatch(r"\d+(?:,\d+)?p", "".join(words[2:3])):  # it shows lines
+        return None if any(word.startswith("-") for word in words[3:]) else f"{program} -n"
+    if _ASSIGNMENT.match(program) or name in _LAUNCHERS or name in _SHELL_WORDS or program in _LAUNCHERS:
         return None
-    if words[0] != name and words[0].startswith("/"):
-        return words[0]
+    if any(_RUNS_OTHERS.fullmatch(word) for word in words[1:]) or (set(program) & set("*?[")):
+        return None
     if _INTERPRETERS.fullmatch(name):
-        if words[1:2] == ["-m"] and len(words) > 2:
-            return f"{name} -m {words[2]}"
-        plain = len(words) > 1 and not words[1].startswith("-")
-        return f"{name} {words[1]}" if plain else None
-    if name in _WITH_COMMAND:
-        if words[1:] and words[1].startswith("-"):  # `git -c alias.x=!sh x`
-            return None
-        taken = 2 if name in ("uv", "npm", "pnpm", "yarn", "poetry", "docker", "gh") and arguments[:1] == ["run"] else 1
-        return " ".join([name, *arguments[:taken]])
-    return words[0]
+        if first == "-m" and len(words) > 2:
+            return f"{program} -m {words[2]}"
+        return f"{program} {first}" if first and not first.startswith("-") else None
+    if name not in _WITH_COMMAND:
+        return program
+    if first.startswith("-") or _GIT_RUNS.fullmatch(" ".join([name, *words[1:]])):  # `git -c alias.x=!sh x`
+        return None
+    if name == "make":
+        return " ".join([program, *words[1:]]) if all(map(_TARGET.fullmatch, words[1:])) else None
+    if (name, first) in _RUNNERS or name == "npx":
+        start = 1 if name == "npx" else 2
+        inner = _kind(words[start:]) if words[start:] and not words[start].startswith("-") else None
+        return inner and " ".join([program, *words[1:start], inner])
+    if first in ("dlx", "eval", "exec", "tool", "x"):
+        return None
+    arguments = [word for word in words[1:] if not word.startswith("-")]
+    return " ".join([program, *arguments[: 2 if first == "run" else 1]])
 
 
-def _leads_outside(word: str, root: Path) -> bool:
-    """Return whether a word, or the value of an option in it, is a path outside the root."""
-    for text in {word, word.partition("=")[2], word[2:] if word.startswith("-") else word}:
-        if text.startswith("~"):
-            return True
-        if "://" not in text and text not in _DEVICES:  # any other word may name a link that leads outside
-            found = Path(os.path.realpath(root / text))
-            if not found.is_relative_to(root) and not _is_program(text, word):
-                return True
-    return False
+def _each_time(word: str, root: Path) -> str:
+    """Return why a word, or the value of an option in it, is asked for each time; empty if it is not."""
+    texts = {word, word.partition("=")[2], word[2:] if word.startswith("-") else word}
+    for text in texts | {text.lstrip("@") for text in texts}:
+        outside = text.startswith("~") or text.lower().startswith("file:")
+        if outside or re.search(r"(?:^|/)\.[^/]*[*?\[]", text):  # `.*` may be `..`
+            return f"it names {word}, outside the repository"
+        if text in _DEVICES:
+            continue
+        found = Path(os.path.realpath(root / text))  # any word may name a link
+        if not found.is_relative_to(root):
+            if not _is_program(text, word):
+                return f"it names {word}, outside the repository"
+        elif ".git" in [part.lower() for part in (*found.relative_to(root).parts, *text.split("/"))]:
+            return f"it names {word}, in .git"
+    return ""
 
 
 def _is_program(text: str, word: str) -> bool:
-    return text == word and text.startswith(("/bin/", "/usr/bin/", "/usr/local/bin/")) and os.access(text, os.X_OK)
+    if text != word or os.path.normpath(text) != text or not text.startswith(("/bin/", "/usr/bin/", "/usr/local/bin/")):
+        return False
+    return Path(text).is_file() and os.access(text, os.X_OK)
 
 
 class Permissions:
