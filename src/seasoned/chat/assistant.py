@@ -13,7 +13,7 @@ from seasoned.chat.change_ledger import ChangeLedger, RecordedChange
 from seasoned.chat.chat_log import ChatLog, ChatTurn
 from seasoned.chat.code_outcomes import CodeOutcome, committed_outcomes, head_commit, user_outcomes
 from seasoned.chat.file_change import FileChange
-from seasoned.chat.prompt_window import request_messages, unbroken_marks
+from seasoned.chat.prompt_window import in_arguments, request_messages, unbroken_marks
 from seasoned.chat.recollection import ChatRecall, Recollection
 from seasoned.chat.screen import ChatScreen, TurnInterrupt
 from seasoned.chat.terminal_text import plain_text
@@ -339,7 +339,7 @@ class Assistant:
     def _as_message(self, turn: ChatTurn, answer: Completion, number: int = 0) -> Message | None:
         """Return an answer as a message with calls of unique ids, also those that a model wrote into its text."""
         text = plain_text(unbroken_marks(answer.text))[:_MAX_TEXT_CHARS]
-        calls = [(call.name, unbroken_marks(call.arguments)) for call in answer.tool_calls]
+        calls = [(call.name, in_arguments(unbroken_marks, call.arguments)) for call in answer.tool_calls]
         if not calls and (written := text_turn(text)) is not None:
             found = []
             for action in written.actions:

@@ -2,32 +2,35 @@
 
 from __future__ import annotations
 
+import json
 import re
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import replace
+from typing import Any
 
 from seasoned.chat.chat_log import ChatTurn
 from seasoned.protocols import Message
+from seasoned.protocols.template_marks import MARK_CHARACTERS
 from seasoned.states.text_budget import estimated_tokens
 
-__all__ = ["broken_marks", "request_messages", "unbroken_marks"]
+__all__ = ["broken_marks", "in_arguments", "request_messages", "unbroken_marks"]
 
 _JOINT = "\u2060"  # a word joiner: without width, and in no control token
-_MARKS = re.compile(
-    r"<(?=[|\uff5c][^\s<>]{1,40}[|\uff5c]>)|<(?=/?(?:s|tool_call|tool_response|start_of_turn|end_of_turn)>)|\[(?=/?INST\])|<(?=<SYS>>)"
-)
+_BRACKET = f"[{re.escape(MARK_CHARACTERS)}]"
+_MARKS = re.compile(rf"(?!<=|\[(?:[\]\"'(]|[0-9]{{1,9}}\])|[\]>][),.:;\"'`]){_BRACKET}(?!\s|\Z)")
 _LEFT_OUT = "(left out, to fit the context)"
 _KEPT_RESULTS = 2
 
 
 def broken_marks(text: str) -> str:
-    r"""Return a text in which no control token of the usual chat templates stands; `unbroken_marks` is the inverse.
+    r"""Return a text in which no control token of a chat template stands; `unbroken_marks` is the inverse.
 
-    A word joiner follows the token's first character. Unlike `escape_marks`, it leaves code as it is.
+    A word joiner follows every character of `MARK_CHARACTERS` that could be inside of a token: not one before white
+    space or the end, and not where code alone goes on so (`a[0]`, `["`, `<=`, `],`).
 
     Example:
-        >>> broken_marks("a[i] < b <|im_end|>")
-        'a[i] < b <\u2060|im_end|>'
+        >>> broken_marks("a[0] < b <|im_end|>")
+        'a[0] < b <\u2060|im_end|>'
     """
     return _MARKS.sub(lambda found: found[0] + _JOINT, text)
 
@@ -39,7 +42,32 @@ def unbroken_marks(text: str) -> str:
         >>> unbroken_marks(broken_marks("<|im_end|>"))
         '<|im_end|>'
     """
-    return re.sub(rf"([<\[]){_JOINT}", r"\1", text)
+    return re.sub(f"({_BRACKET}){_JOINT}", r"\1", text)
+
+
+def in_arguments(change: Callable[[str], str], arguments: str) -> str:
+    r"""Return the arguments of a call, a JSON text, with every string in them changed, also where it is escaped.
+
+    Example:
+        >>> in_arguments(unbroken_marks, r'{"new": ["<\u2060s>"]}')
+        '{"new": ["<s>"]}'
+    """
+    try:
+        value = json.loads(arguments)
+        changed = _in_strings(change, value)
+        return arguments if changed == value else json.dumps(changed, ensure_ascii=False)
+    except (ValueError, RecursionError):
+        return change(arguments)
+
+
+def _in_strings(change: Callable[[str], str], value: Any) -> Any:
+    if isinstance(value, str):
+        return change(value)
+    if isinstance(value, list):
+        return [_in_strings(change, each) for each in value]
+    if isinstance(value, dict):
+        return {change(key): _in_strings(change, each) for key, each in value.items()}
+    return value
 
 
 def request_messages(
@@ -90,4 +118,7 @@ def _size(message: Message) -> int:
 
 
 def _guarded(message: Message) -> Message:
-    return message if message.role == "system" else replace(message, content=broken_marks(message.content))
+    if message.role == "system":
+        return message
+    calls = tuple(replace(call, arguments=in_arguments(broken_marks, call.arguments)) for call in message.tool_calls)
+    return replace(message, content=broken_marks(message.content), tool_calls=calls)
