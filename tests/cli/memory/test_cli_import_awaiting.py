@@ -59,6 +59,15 @@ def test_scored_failures_count_where_feedback_is_required(tmp_path):
     assert imported(tmp_path / "a.db", written(tmp_path, 0.0, None, 1.0))[0] == ["1"]
 
 
+@pytest.mark.parametrize(("options", "awaiting"), [([], ["0", "1"]), (["--counts"], [])])
+def test_scored_failures_await_feedback_where_it_is_required_only_later(tmp_path, options, awaiting):
+    path = written(tmp_path, 0.0, 0.0)
+    assert imported(tmp_path / "a.db", path, *options)[0] == []
+    with Memory.open(tmp_path / "a.db") as memory:
+        memory.feedback(memory.add(Episode("other", [Step("x", "y")])), 1.0)
+    assert imported(tmp_path / "a.db", path, *options)[0] == awaiting
+
+
 def test_the_policy_of_the_owner_decides_for_runs_without_a_score(tmp_path):
     with Memory.open(tmp_path / "a.db") as memory:
         memory.set_feedback_policy(FeedbackPolicy(required=False))
