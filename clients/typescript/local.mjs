@@ -132,7 +132,7 @@ class SeasonedProcess {
         resolve(found[1]);
       });
       child.once("error", (cause) => {
-        const next = "Install it: pip install 'seasoned[serve]', or pass { command: [\".venv/bin/seasoned\"] }.";
+        const next = "In a clone of the repository: pip install '.[serve]'. Or pass { command: [\".venv/bin/seasoned\"] }.";
         failed(`${this.program} cannot be run (${cause.code})`, next, cause);
       });
       child.once("close", (code, signal) => {

@@ -68,7 +68,7 @@ test("a script ends without close(), and its service with it", SLOW, async (t) =
 test("what cannot be started says why, and what to do", async (t) => {
   const path = join(await folder(t), "agent.db");
   for (const [options, says] of [
-    [{ command: ["no-such-seasoned"] }, /no-such-seasoned cannot be run \(ENOENT\).*pip install/],
+    [{ command: ["no-such-seasoned"] }, /no-such-seasoned cannot be run \(ENOENT\).*In a clone of the repository: pip install '\.\[serve\]'/],
     [{ command: [process.execPath, "-e", "console.error('no such module'); process.exit(3)"] }, /ended at its start with 3 \(no such module\)/],
     [{ command: [process.execPath, "-e", "setInterval(() => {}, 1000)"], startMs: 300 }, /no address within 300 ms/],
     [{ port: 8710 }, /the option port: a local service has args, bounds/],
