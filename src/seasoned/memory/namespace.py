@@ -205,7 +205,8 @@ def _check_encoder(name: str, encoder: StateEncoder, entry: NamespaceEntry) -> N
         raise EncoderMismatchError(
             f"encoder {ours}",
             f"namespace {name!r} was encoded by {theirs}; features of two encoders are never mixed",
-            "Open it with that encoder, or pass reindex=True to encode it again.",
+            "Open it with that encoder (left out, a built-in one is the stored one), "
+            "or pass reindex=True to encode it again.",
         )
 
 
