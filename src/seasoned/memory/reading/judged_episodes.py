@@ -18,12 +18,14 @@ from seasoned.memory.values.corruption import decode_ints, decoding
 
 __all__ = ["SetArrays", "joined_sets", "judged_after", "set_arrays", "sets_of"]
 
+_LAST_VISIT = 2**63 - 1
+
 Ints = np.ndarray[Any, np.dtype[Any]]
 SetArrays = tuple[Ints, Ints, Ints, Ints]
 """Feature sets: ids [n], sizes [n], the tokens of all one after the other, and last visits [n]."""
 
 
-def judged_after(store: Store, namespace_id: int, event: int, visit: int) -> list[int]:
+def judged_after(store: Store, namespace_id: int, event: int, visit: int = _LAST_VISIT) -> list[int]:
     """Return the ordinals, ascending, of the episodes up to a visit that have a feedback event above `event`."""
     rows = store.execute(
         f"SELECT DISTINCT visit >> {STEP_BITS} FROM feedback WHERE namespace_id = ? AND seq > ? AND visit <= ?",

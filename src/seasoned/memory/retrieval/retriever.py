@@ -202,10 +202,10 @@ class Retriever:
         self._goals.add(tokens)
         self._last_token = max(tokens.values(), default=self._last_token)
         last = self._last_visit
-        judged: list[int] = []
-        if change is Change.ADDED and self.follower.n_events > self._last_event:
-            judged = judged_after(self._store, self._ns, self._last_event, last)
-        for ids, sizes, members, visits in chain(sets_of(self._store, self._ns, judged), self._reader.sets_after(last)):
+        has_judged = change is Change.ADDED and self.follower.n_events > self._last_event
+        judged = judged_after(self._store, self._ns, self._last_event) if has_judged else []
+        known = [ordinal for ordinal in judged if ordinal << STEP_BITS <= last]
+        for ids, sizes, members, visits in chain(sets_of(self._store, self._ns, known), self._reader.sets_after(last)):
             if len(members) and int(members.max()) > self._last_token:
                 raise damaged(self._store.path, f"a feature set with token {members.max()}, which is not stored")
             try:
@@ -215,11 +215,9 @@ class Retriever:
             last = max(last, int(visits.max()))
         self._last_visit, self._last_event = last, self.follower.n_events
         self._recurring = None
+        self._tasks.add_judged(judged)
         for cache in (self._moments, self._tasks, self._plateaus):
-            if change is Change.RESET:
-                cache.clear()
-            else:
-                cache.advance()
+            cache.clear() if change is Change.RESET else cache.advance()
         self._cursor.advance()
 
     @property

@@ -22,6 +22,10 @@ _MOST_AT_ONE_STATE = 256
 _MOST_STEPS = 1024
 _MOST_KNOWN = 1 << 17
 _MOST_COUNTED = 8192
+_LIVE = (
+    "SELECT ordinal, 0, task FROM episode WHERE EXISTS (SELECT 1 FROM step "
+    f"WHERE step.namespace_id = episode.namespace_id AND step.visit = ordinal << {STEP_BITS} AND live)"
+)
 
 
 class _TaskRow(NamedTuple):
@@ -44,23 +48,29 @@ class TaskReader:
         self._several: bool | None = None
         self._only: tuple[str, int] | None = None
         self._tasks: dict[int, str] = {}
+        self._live: dict[int, str] = {}  # the tasks of those of the latest episodes that have live steps
         self._runs: Counter[str] = Counter()
         self._counted = 0
+        self._judged: set[int] = set()
 
     def clear(self) -> None:
         """Forget everything: rows were deleted or changed, or other episodes are pending."""
         self._several, self._only, self._counted = None, None, 0
         self._tasks.clear()
+        self._live.clear()
         self._runs.clear()
+        self._judged.clear()
 
     def advance(self) -> None:
         """Go on after a commit that only added rows: the tasks of the episodes before it are the same."""
         self._several = self._several or None
         if len(self._tasks) > _MOST_KNOWN:
             self._tasks.clear()
-        if len(self._runs) > _MOST_KNOWN:
-            self._runs.clear()
-            self._counted = 0
+
+    def add_judged(self, ordinals: Iterable[int]) -> None:
+        """Look again at those of these episodes that were counted: by new feedback their steps may be live."""
+        first = self._counted - _MOST_COUNTED
+        self._judged.update(ordinal for ordinal in ordinals if first < ordinal <= self._counted)
 
     def of(self, ordinals: Set[int]) -> dict[int, str]:
         """Return the task of each of these episodes, by ordinal; those that do not exist are missing."""
@@ -95,7 +105,7 @@ class TaskReader:
             labels: observations by labels, which are added: those of alike decisions at one state under the task of the
                 last of them.
             situations: of the states, see `TaskSums`. With them a state is often of one run, so that the runs of a task
-                are counted among the latest 8,192 episodes of the namespace too.
+                with live steps are counted among the latest 8,192 episodes of the namespace too.
         """
         rank_of, place_of = ({id_: place for place, id_ in enumerate(ids)} for ids in (ranked, keys))
         last: dict[tuple[int, int], int] = {}  # the last episode of each cell: rank of its state, place of its action
@@ -148,14 +158,24 @@ class TaskReader:
         return labels.with_tasks(by_task, [number_of.get(task_of.get(at, ""), -1) for at in labels.ordinals])
 
     def _latest_runs(self, tasks: Iterable[str]) -> Ints:
-        """Return how many of the latest episodes are of each task."""
+        """Return how many of the latest episodes have live steps and are of each task.
+
+        It is a function of the stored rows, whichever of them were read before.
+        """
         reader = self._reader()
         last = reader.last_ordinal()
-        if last > self._counted:
-            after = max(self._counted, last - _MOST_COUNTED)
-            sql = "SELECT ordinal, 0, task FROM episode WHERE ordinal > ? AND namespace_id IN {values}"
-            self._runs.update(row.task for row in reader.sums(sql, (after,), [reader.namespace_id], _TaskRow))
+        if last > self._counted or self._judged:
+            first = max(last - _MOST_COUNTED, 0)
+            values, ids = (max(first, self._counted),), [reader.namespace_id]
+            rows = reader.sums(f"{_LIVE} AND ordinal > ? AND namespace_id IN {{values}}", values, ids, _TaskRow)
+            if judged := sorted(self._judged - self._live.keys()):
+                sql = f"{_LIVE} AND namespace_id = ? AND ordinal IN {{values}}"
+                rows += reader.sums(sql, (reader.namespace_id,), judged, _TaskRow)
+            self._live |= {row.ordinal: row.task for row in rows}
+            self._live = {ordinal: task for ordinal, task in self._live.items() if ordinal > first}
+            self._runs = Counter(self._live.values())
             self._counted = last
+            self._judged.clear()
         return np.array([self._runs[task] for task in tasks], dtype=np.int64)
 
     def _latest_steps(
