@@ -125,3 +125,26 @@ def test_request_of_many_values_is_held_as_it_was_sent(memory):
     assert held < 1_000_000  # parsed it takes 3.2 MB
     assert tap._body()["messages"] == said
     recorder.close()
+
+
+CHAT_END = b'data: {"choices": [{"delta": {"content": "data: [DONE] "}}]}\n\ndata: [DONE]\n\n'
+MESSAGES_END = b'event: content_block_stop\ndata: {"a": 1}\n\nevent: message_stop\ndata: {"type": "message_stop"}\n\n'
+RESPONSES_END = b'event: response.completed\r\ndata: {"type": "response.completed"}\r\n\r\n'
+
+
+@pytest.mark.parametrize("stream", [CHAT_END, MESSAGES_END, RESPONSES_END])
+@pytest.mark.parametrize("n", [1, 7, 1000])
+def test_call_is_recorded_once_with_the_last_event_of_its_stream(stream, n, memory):
+    recorder = CallRecorder(memory)
+    submitted = []
+    recorder.submit = lambda *given: submitted.append(given)
+    tap = tap_of(memory, recorder, b'{"messages": []}')
+    tap.begin(200, [(b"content-type", b"text/event-stream")])
+    parts = [stream[a : a + n] for a in range(0, len(stream), n)]
+    for number, part in enumerate(parts, 1):
+        asyncio.run(tap.add(part))
+        assert len(submitted) == (number == len(parts))
+    asyncio.run(tap.add(b": more"))
+    tap.finish()
+    assert len(submitted) == 1
+    recorder.close()

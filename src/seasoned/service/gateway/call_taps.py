@@ -17,6 +17,7 @@ import contextlib
 import functools
 import json
 import logging
+import re
 import time
 import uuid
 from collections.abc import Callable, Iterator, Mapping
@@ -73,6 +74,10 @@ MAX_RECORDED_BYTES = 16 * 1024 * 1024
 
 _LARGE_BYTES = 256 * 1024
 _MANY_VALUES = 10_000
+_LAST_EVENT = re.compile(
+    rb"\n(?:data: ?\[DONE\]|event: ?(?:message_stop|response\.(?:completed|incomplete|failed))\r?\n)"
+)
+_LAST_EVENT_BYTES = 64
 _REFUSED = (400, 413, 422)
 _log = logging.getLogger("seasoned.service")
 _Answer = TypeVar("_Answer")
@@ -174,6 +179,8 @@ class RecordedTap:
         self._content_type = self._encoding = ""
         self._parts: list[bytes] = []
         self._size_bytes = 0
+        self._line = b"\n"  # the last bytes of a stream
+        self._is_ending = self._is_submitted = False
         self._is_spooled = spool is None
         self._file: CallFile | None = None
         self._n_answers = 0
@@ -324,7 +331,12 @@ class RecordedTap:
         return 200 <= self._status < 300 and self._size_bytes <= MAX_RECORDED_BYTES
 
     async def add(self, part: bytes) -> None:
-        """Take a part of the answer, and write it to disk."""
+        """Take a part of the answer, and write it to disk.
+
+        With the last event of a stream the call is recorded: the client may go on before the connection ends.
+        """
+        if self._is_submitted:
+            return
         self._size_bytes += len(part)
         if not self._is_recorded:
             if self._parts:
@@ -342,6 +354,17 @@ class RecordedTap:
                 self._file = self._spool.begin(facts, body)
         if self._file is not None and not self._file.add(part):
             self._file = None
+        if self._is_last(part):
+            self.finish()
+
+    def _is_last(self, part: bytes) -> bool:
+        """Return whether a stream is whole with this part; False also where that is not known before its end."""
+        if self._encoding not in ("", "identity") or not self._content_type.startswith("text/event-stream"):
+            return False
+        seen = self._line + part
+        self._line = seen[-_LAST_EVENT_BYTES:]
+        self._is_ending = self._is_ending or _LAST_EVENT.search(seen) is not None
+        return self._is_ending and seen.endswith((b"\n\n", b"\n\r\n"))
 
     def _forget(self) -> None:
         self._parts.clear()
@@ -350,7 +373,8 @@ class RecordedTap:
 
     def finish(self) -> None:
         """Take the end of the answer, or of what has arrived of it."""
-        if self._is_recorded:
+        if self._is_recorded and not self._is_submitted:
+            self._is_submitted = True
             self._submit(time.time(), time.perf_counter() - self._began_s)
 
     def _submit(self, at: float, seconds: float) -> None:
