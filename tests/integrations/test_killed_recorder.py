@@ -10,12 +10,15 @@ from dataclasses import dataclass, field, replace
 import pytest
 
 from seasoned import Memory
+from seasoned.errors import StoreTimeoutError
 from seasoned.integrations.clients.conversations import CallContext, CallSession, Conversations, RecordedCall
 from seasoned.integrations.clients.ended_episode import ended_episode
+from seasoned.integrations.clients.episode_scope import CurrentEpisode
 from seasoned.integrations.clients.wires.answers import read_answer
 from seasoned.integrations.clients.wires.chat_wire import ChatWire
 from seasoned.integrations.clients.wires.wire_format import ModelAnswer
 from seasoned.integrations.rewards import load_rules
+from seasoned.memory import EpisodeRecorder
 
 WIRE, CONTEXT = ChatWire(), CallContext(session=CallSession("s"))
 N_CALLS = 2  # of tools, before the text that ends an episode
@@ -192,3 +195,69 @@ def test_rewards_are_stored_though_the_process_was_killed_before_it_did():
                 messages += [message, *({**one, "content": "Exit code: 2"} for one in results)]
         [episode] = memory.episodes()
         assert len(episode.steps) == 3 and len(memory.events()) == 2
+
+
+def run_of(run, restored_ids=(), *, n_checks=1, rewards=None):
+    """Return a run of the episode that a client names `nightly`, whose runs have the same steps."""
+    process, messages = RecordingProcess(random.Random(0), None, 0.0), [{"role": "user", "content": "go"}]
+    scope, conversations = CurrentEpisode("nightly", "nightly", None, None, takes_free_id=True), Conversations(1800.0)
+    for number in range(n_checks + 1):
+        called = {"id": f"{run}-c{number}", "type": "function", "function": {"name": "check", "arguments": "{}"}}
+        said = {"content": None, "tool_calls": [called]} if number < n_checks else {"content": "all green"}
+        message = {"role": "assistant", **said}
+        choice = {"message": message, "finish_reason": "tool_calls" if number < n_checks else "stop"}
+        content = json.dumps({"id": run and f"{run}-{number}", "choices": [choice]}).encode()
+        kept = KeptFile(process, SpooledCall({}, CONTEXT, number, "nightly", "fresh"), frozenset(restored_ids))
+        context = replace(CONTEXT, scope=scope, rewards=rewards, kept=kept)
+        body = {"messages": list(messages), "tools": [{}]}
+        recorded = RecordedCall(WIRE, body, read_answer(WIRE, "application/json", content), context, at=float(number))
+        conversations.add(recorded)
+        messages += [message, {"role": "tool", "tool_call_id": called["id"], "content": "Exit code: 2"}]
+    return ended_episode(conversations.close_all("nightly"), "terminated")
+
+
+def store_run(memory, *args, **kwargs):
+    run_of(*args, **kwargs).store(memory)
+
+
+def n_steps(memory):
+    return {one.id: len(one.steps) for one in memory.episodes()}
+
+
+@pytest.mark.parametrize("restored_ids", [(), ("nightly", "fresh")])
+def test_another_run_of_a_name_with_equal_steps_is_another_episode(restored_ids):
+    with Memory.open(":memory:") as memory:
+        for run in "abc":
+            store_run(memory, run, restored_ids)
+        for run in "abc":
+            store_run(memory, run, ("nightly", "fresh"))  # a kill came before its files were removed
+        assert n_steps(memory) == {"nightly": 2, "nightly~2": 2, "nightly~3": 2}
+        assert memory.response_step("c-1") == ("nightly~3", 1)
+
+
+def test_an_episode_whose_commit_failed_after_it_was_stored_is_stored_once(monkeypatch):
+    commit = EpisodeRecorder.commit
+
+    def stored_and_failed(recorder):
+        commit(recorder)
+        raise StoreTimeoutError("no answer", "the server went", "Try again.")
+
+    with Memory.open(":memory:") as memory:
+        store_run(memory, "a")
+        episode = run_of("b")
+        monkeypatch.setattr(EpisodeRecorder, "commit", stored_and_failed)
+        with pytest.raises(StoreTimeoutError):
+            episode.store(memory)
+        monkeypatch.undo()
+        episode.store(memory)
+        assert n_steps(memory) == {"nightly": 2, "nightly~2": 2}
+
+
+def test_rewards_are_stored_on_the_run_that_was_killed_before_it_stored_them():
+    with Memory.open(":memory:") as memory:
+        for run in "abc":
+            store_run(memory, run)
+        for _ in range(2):
+            store_run(memory, "b", ("nightly", "fresh"), rewards=load_rules("default"))
+        assert n_steps(memory) == {"nightly": 2, "nightly~2": 2, "nightly~3": 2}
+        assert {event.episode_id for event in memory.events()} == {"nightly~2"}

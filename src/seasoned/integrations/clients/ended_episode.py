@@ -10,7 +10,7 @@ from collections import Counter
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, replace
 
-from seasoned.errors import EpisodeConflictError, NotFoundError, counted, excerpt
+from seasoned.errors import EpisodeConflictError, NotFoundError, StoreError, counted, excerpt
 from seasoned.integrations.clients.conversations import CallContext, Conversation, KeptCall, RecordedCall
 from seasoned.integrations.clients.prompt_block import without_blocks
 from seasoned.integrations.clients.tool_evidence import prior_of_action
@@ -20,7 +20,7 @@ from seasoned.integrations.rewards.reward_rules import RewardEvent
 from seasoned.integrations.rewards.stored_rewards import store_rewards
 from seasoned.integrations.step_results import StepResult, StepResults
 from seasoned.memory import EpisodeRecorder, Memory
-from seasoned.types import Ending, Step
+from seasoned.types import Ending, Episode, Step
 from seasoned.types.episode_cost import EpisodeCost
 from seasoned.types.notes import COST, RESPONSE, SHOWN, USAGE
 
@@ -80,6 +80,7 @@ class EndedEpisode:
         self._task, self._turns, self._ending = task, turns, ending
         self._final_state, self._model, self._rewards = final_state, model, rewards
         self._recorder: EpisodeRecorder | None = None
+        self._tried_id: str | None = None  # the latest one that a commit was tried with: it may be stored
         scope = turns[0].context.scope
         given = [] if scope is None else scope.feedback_given
         self._feedback = [(args, {"id": uuid.uuid4().hex, **kwargs}) for args, kwargs in given]  # again is a no-op
@@ -125,23 +126,28 @@ class EndedEpisode:
     def _leave_out_stored(self, memory: Memory) -> None:
         """Leave out the turns that an earlier process has stored, which was killed before it released their calls.
 
-        If all of the episode is stored, its rewards may not be: they are stored now, which again is a no-op. Else they
-        were stored before the first of its calls was released.
+        A turn whose response is not stored is new, though its steps are those of another run of the same name. If all
+        of the episode is stored, its rewards may not be: they are stored now, which again is a no-op. Else they were
+        stored before the first of its calls was released.
         """
         restored = [turn for turn in self._turns if turn.restored_ids]
         if not restored:
             return
-        own = [(step.state, step.action) for turn in self._turns for step in turn.steps]
-        with contextlib.suppress(NotFoundError):
-            if own == [(step.state, step.action) for step in memory.get(self.id).steps]:
-                store_rewards(memory, {self.id: self._rewards})
-        places_stored = (memory.response_step(turn.response_id) for turn in restored if turn.response_id)
+        found = {turn.response_id: memory.response_step(turn.response_id) for turn in restored if turn.response_id}
+        of_responses = dict.fromkeys(place[0] for place in found.values() if place is not None)
         ids = {self.id}.union(*(turn.restored_ids for turn in restored))
-        stored = _stored_steps(memory, ids.union(place[0] for place in places_stored if place is not None))
+        episodes = _stored_episodes(memory, [*sorted(ids), *of_responses])
+        own = [(step.state, step.action) for turn in self._turns for step in turn.steps]
+        for id_ in reversed(list(of_responses if found else episodes)):  # the latest of equal ones
+            if id_ in episodes and own == [(step.state, step.action) for step in episodes[id_].steps]:
+                store_rewards(memory, {id_: self._rewards})
+                break
+        stored = Counter((step.state, step.action) for one in episodes.values() for step in one.steps)
         turns, places, at = list[_Turn](), dict[int | None, int](), 0
         for turn in self._turns:
             steps = Counter((step.state, step.action) for step in turn.steps)
-            if turn.restored_ids and steps <= stored:
+            is_new = turn.response_id in found and found[turn.response_id] is None
+            if turn.restored_ids and not is_new and steps <= stored:
                 stored -= steps
             else:
                 start = sum(len(one.steps) for one in turns)
@@ -155,21 +161,22 @@ class EndedEpisode:
         """Store the steps.
 
         Where another process has stored other steps under their id, kept calls, and the episode that a gateway's client
-        named, are stored under another one, `ID~2`.
+        named, are stored under another one, `ID~2`. Another run of such a name is another episode, of equal steps too.
         """
         scope = self._turns[0].context.scope
-        takes_free_id = bool(self._kept) or (scope is not None and scope.takes_free_id)
+        is_named = scope is not None and scope.takes_free_id
         n = 1
         while True:
             try:
-                recorder.commit()
+                if not (is_named and recorder.id != self._tried_id and _is_stored(memory, recorder.id)):
+                    self._tried_id = recorder.id
+                    recorder.commit()
+                    return
             except EpisodeConflictError:
-                if not takes_free_id:
+                if not (self._kept or is_named):
                     raise
-                n += 1
-                recorder.id = f"{self.id}~{n}"
-            else:
-                return
+            n += 1
+            recorder.id = f"{self.id}~{n}"
 
     def _recorded(self, memory: Memory) -> EpisodeRecorder:
         context = self._turns[0].context
@@ -213,14 +220,24 @@ class EndedEpisode:
         return recorder
 
 
-def _stored_steps(memory: Memory, ids: Iterable[str]) -> Counter[tuple[str, str]]:
-    """Return the states and actions that are stored under some ids of episodes, with `ID~2` and the next ones."""
-    steps = Counter[tuple[str, str]]()
+def _is_stored(memory: Memory, id_: str) -> bool:
+    """Return whether an episode has an id; False if the store does not say so: its commit is tried then."""
+    session = memory.session  # `Memory.get` waits for the recorders, of which one asks this
+    try:
+        return bool(session.read(lambda: list(session.reader.episodes(id_=id_))))
+    except StoreError:
+        return False
+
+
+def _stored_episodes(memory: Memory, ids: Iterable[str]) -> dict[str, Episode]:
+    """Return the episodes that are stored under some ids, with `ID~2` and the next ones, each once."""
+    episodes = dict[str, Episode]()
     for id_ in ids:
         with contextlib.suppress(NotFoundError):
             for name in itertools.chain([id_], (f"{id_}~{n}" for n in itertools.count(2))):
-                steps.update((step.state, step.action) for step in memory.get(name).steps)
-    return steps
+                if name not in episodes:
+                    episodes[name] = memory.get(name)
+    return episodes
 
 
 def release(kept: Sequence[KeptCall]) -> None:
