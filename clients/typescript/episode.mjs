@@ -70,8 +70,15 @@ export class Episode {
   // it: a call about something else, such as a title, is left out.
   converse(messages, answer, shown = []) {
     this._checkRunning("converse");
-    const first = (list) => JSON.stringify(list?.find((one) => one.role !== "system"));
-    if (this._messages !== undefined && first(this._messages) !== first(messages)) return;
+    const asked = messages.map((one) => JSON.stringify(one));
+    const system = asked.filter((_, at) => messages[at].role === "system").join();
+    const rest = asked.filter((_, at) => messages[at].role !== "system");
+    if (this._asked !== undefined) {
+      const kept = this._asked;
+      const isRepeated = rest.length === kept.rest.length && system === kept.system;
+      if (!kept.rest.every((one, at) => one === rest[at]) || !(rest.length > kept.rest.length || isRepeated)) return;
+    }
+    this._asked = { system, rest };
     this._shown.set(messages.filter((one) => one.role === "assistant").length, shown);
     this._messages = [...messages, answer];
   }

@@ -8,7 +8,7 @@ import subprocess
 import pytest
 from chat_scripts import TESTS, Answers, ask, calls, chat, rewards, run
 
-from seasoned.chat import TurnInterrupt
+from seasoned.chat import TurnInterrupt, chat_memory
 from seasoned.chat.prompt_window import unbroken_marks
 from seasoned.errors import InputError, ModelUnavailableError, NotFoundError
 from seasoned.llms import ScriptedLLM
@@ -342,3 +342,8 @@ def test_old_turns_and_long_results_leave_room_for_the_newest(tmp_path):
             ask(assistant, f"request {number}")
         sent = [message.content for message in assistant.llm.requests[-1].messages if message.role == "user"]
     assert sent[-1].startswith("request 5") and "request 0" not in sent
+
+
+def test_folder_that_is_made_for_a_memory_is_the_users_alone(tmp_path):
+    with chat_memory(tmp_path / "state" / "chat.db", tmp_path):
+        assert (tmp_path / "state").stat().st_mode & 0o777 == 0o700

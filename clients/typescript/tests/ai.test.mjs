@@ -42,6 +42,8 @@ test("middleware of the AI SDK, on the real service", async (t) => {
     assert.deepEqual(answer.content, [CALL]);
     await ask(middleware, [...ASKED, CALLED, DONE], [TEXT]);
     await ask(middleware, [user("Give it a title.")], [{ type: "text", text: "Lamp" }]); // a side call
+    const title = [{ role: "system", content: "Write a title." }, ASKED.findLast((one) => one.role === "user")];
+    await ask(middleware, title, [{ type: "text", text: "Broken lamp" }]); // another one, on the same message
     assert.equal(await first.end({ reward: 1 }), "talk-1");
     assert.equal(first.model, "m");
   });

@@ -49,7 +49,7 @@ def chat_memory(path: str | os.PathLike[str], root: Path) -> Memory:
     text = os.fspath(path)
     if is_file(text) and text != ":memory:":
         try:
-            Path(text).parent.mkdir(parents=True, exist_ok=True)
+            Path(text).parent.mkdir(0o700, parents=True, exist_ok=True)  # it holds requests, commands and files
         except OSError as error:
             raise InputError(f"{text}: {error.strerror}", "the memory's folder can be made", "Name another.") from error
     namespace = repository_namespace(root)

@@ -51,3 +51,11 @@ def test_interrupted_run_goes_on_as_the_same_episode(server, memory):
     memory.feedback(result["messages"][-1].id, reward=1.0)
     [episode] = memory.episodes()
     assert (len(episode.steps), episode.ending) == (2, "terminated")
+
+
+def test_run_that_an_error_of_the_model_ends_is_aborted(server, memory):
+    server.script = [CALL, Answer(status=500)]
+    with pytest.raises(Exception, match="500"):
+        agent(memory, server).invoke(ask("pool exhausted"), THREAD)
+    memory.session.recorders[-1].close()
+    assert [episode.ending for episode in memory.episodes()] == ["aborted"]

@@ -156,6 +156,29 @@ def test_trace_without_its_end_is_stored_at_the_end_of_the_memory_and_later_ones
         assert [len(episode.steps) for episode in memory.episodes()] == [1]
 
 
+def test_span_that_is_open_when_the_memory_closes_keeps_no_other_processor_from_its_end(tmp_path, provider):
+    exporter = InMemorySpanExporter()
+    with Memory.open(tmp_path / "agent.db") as memory:
+        provider.add_span_processor(otel_span_recorder(memory))
+    provider.add_span_processor(SimpleSpanProcessor(exporter))
+    from opentelemetry.trace import use_span
+
+    trace = AgentTrace(provider)
+    with use_span(trace.tracer.start_span("run")):
+        trace.call(text("Quiet."), "r1")
+    provider.shutdown()
+    assert len(exporter.get_finished_spans()) == 1
+
+
+def test_flush_of_a_busy_store_says_that_it_is_not_done(memory, provider):
+    recorder = otel_span_recorder(memory)
+    provider.add_span_processor(recorder)
+    with memory.session.store.lock:
+        AgentTrace(provider).run("talk")
+        assert recorder.force_flush(1) is False
+    assert recorder.force_flush() is True
+
+
 @pytest.mark.skipif(not PydanticPlayer.is_installed(), reason="needs pydantic-ai-slim")
 def test_spans_of_a_real_instrumentation_are_the_episode(server, memory, provider):
     from pydantic_ai.models.instrumented import InstrumentationSettings

@@ -5,7 +5,7 @@ from __future__ import annotations
 import logging
 from collections.abc import Callable, Mapping
 from dataclasses import replace
-from typing import Any
+from typing import Any, TypeVar
 
 from seasoned.errors import InputError
 from seasoned.integrations.clients.call_decisions import CallDecisions
@@ -20,6 +20,7 @@ from seasoned.types import Ending
 
 __all__ = ["AgentCall", "AgentCalls"]
 
+Request = TypeVar("Request")
 _LOG = logging.getLogger("seasoned.clients")
 
 
@@ -47,6 +48,14 @@ class AgentCall(ObservedCall):
         import anyio.to_thread  # a dependency of every framework with asynchronous calls
 
         return await anyio.to_thread.run_sync(self.block)
+
+    def extended(self, own: Request, extend: Callable[[], Request]) -> Request:
+        """Return the request with memory's text; the agent's own where it has no place, or that fails."""
+        changed = self._guard.run(extend)
+        if changed is None or changed is own:
+            self._context = self._plain
+            return own
+        return changed
 
     def refused(self, error: BaseException) -> bool:
         """Return whether the endpoint refused a request that memory changed, as a prompt that is too long is.

@@ -61,25 +61,35 @@ class _MemoryMiddleware:
     def wrap_model_call(self, request: Any, handler: _Handler) -> Any:
         """Call the model with what memory says, and record the call."""
         call = self._begun(request)
-        asked = _extended(request, call.block() if call else None)
+        asked = _asked(call, request, call.block() if call else None)
         try:
             response = handler(asked)
         except Exception as error:
             if asked is request or call is None or not call.refused(error):
+                self._note(request.state, error)
                 raise
-            response = handler(request)
+            try:
+                response = handler(request)
+            except Exception as second:
+                self._note(request.state, second)
+                raise
         return _recorded(call, response)
 
     async def awrap_model_call(self, request: Any, handler: Callable[[Any], Awaitable[Any]]) -> Any:
         """Call the model with what memory says, and record the call."""
         call = self._begun(request)
-        asked = _extended(request, await call.block_async() if call else None)
+        asked = _asked(call, request, await call.block_async() if call else None)
         try:
             response = await handler(asked)
         except Exception as error:
             if asked is request or call is None or not call.refused(error):
+                self._note(request.state, error)
                 raise
-            response = await handler(request)
+            try:
+                response = await handler(request)
+            except Exception as second:
+                self._note(request.state, second)
+                raise
         return _recorded(call, response)
 
     def wrap_tool_call(self, request: Any, handler: _Handler) -> Any:
@@ -136,10 +146,14 @@ def _body(request: Any) -> dict[str, Any]:
     return {"model": model, "messages": messages, "tools": tools}
 
 
-def _extended(request: Any, block: str | None) -> Any:
-    """Return the request with a text at the end of its last message of a user or a tool."""
-    if block is None:
+def _asked(call: AgentCall | None, request: Any, block: str | None) -> Any:
+    if call is None or block is None:
         return request
+    return call.extended(request, lambda: _extended(request, block))
+
+
+def _extended(request: Any, block: str) -> Any:
+    """Return the request with a text at the end of its last message of a user or a tool."""
     for index in range(len(request.messages) - 1, -1, -1):
         message = request.messages[index]
         if message.type in ("human", "tool", "function"):

@@ -68,9 +68,9 @@ class _Arguments:
             "conversation": self._get("conversation_id"),
         }
 
-    def extended(self, block: str | None) -> _Arguments:
+    def extended(self, block: str) -> _Arguments:
         """Return these with a text at the end of the last message of a user or result of a tool."""
-        extended = None if block is None else _WIRE.extended({"input": self._get("input")}, block)
+        extended = _WIRE.extended({"input": self._get("input")}, block)
         if extended is None:
             return self
         if "input" in self.kwargs:
@@ -99,7 +99,7 @@ class _MemoryModel:
         """Return the response of the model."""
         own = _Arguments(args, kwargs)
         call = self._begun(own)
-        asked = own.extended(await call.block_async() if call else None)
+        asked = _asked(call, own, await call.block_async() if call else None)
         try:
             response = await self._model.get_response(*asked.args, **asked.kwargs)
         except Exception as error:
@@ -114,7 +114,7 @@ class _MemoryModel:
         """Yield the events of the model's response."""
         own = _Arguments(args, kwargs)
         call = self._begun(own)
-        asked = own.extended(await call.block_async() if call else None)
+        asked = _asked(call, own, await call.block_async() if call else None)
         events: list[Any] = []
         try:
             try:
@@ -187,6 +187,12 @@ def _classes() -> tuple[Any, Any]:
         type("MemoryProvider", (_MemoryProvider, interface.ModelProvider), {"__doc__": _MemoryProvider.__doc__}),
         type("MemoryModel", (_MemoryModel, interface.Model), {"__doc__": _MemoryModel.__doc__}),
     )
+
+
+def _asked(call: AgentCall | None, own: _Arguments, block: str | None) -> _Arguments:
+    if call is None or block is None:
+        return own
+    return call.extended(own, lambda: own.extended(block))
 
 
 def _record(call: AgentCall, events: Sequence[Any]) -> None:

@@ -85,6 +85,7 @@ class _SpanRecorder:
         self._lock = threading.Lock()
         self._thread = ThreadPoolExecutor(1, "seasoned-spans")
         self._thread_id: int | None = None
+        self._is_shut = False
         memory.session.recorders.append(self)
 
     # ------------------------------------------------------------------------------------------- as a span processor
@@ -103,14 +104,21 @@ class _SpanRecorder:
         """Record what is not complete, and wait until all is stored."""
         with self._lock:
             left, self._open = self._open, OrderedDict()
+            was_shut, self._is_shut = self._is_shut, True
+        if was_shut:
+            return
         for trace_id, trace in left.items():
             self._store_later(trace_id, trace)
         self._thread.shutdown()
 
     def force_flush(self, timeout_millis: int = 30_000) -> bool:
         """Wait until the traces that are complete are stored; return whether they are."""
-        with contextlib.suppress(RuntimeError):  # after the shutdown nothing is left
+        try:
             self._thread.submit(lambda: None).result(timeout_millis / 1000)
+        except RuntimeError:  # after the shutdown nothing is left
+            return True
+        except TimeoutError:
+            return False
         return True
 
     # ------------------------------------------------------------------------------------- as the memory's recorder
@@ -138,7 +146,7 @@ class _SpanRecorder:
         if any(name.startswith(("gen_ai.", "llm.", "openinference.", "traceloop.")) for name in attributes):
             leaf = _as_json(span)
         with self._lock:
-            if trace_id in self._stored:
+            if self._is_shut or trace_id in self._stored:
                 return
             trace = self._open.setdefault(trace_id, _Trace())
             if leaf is not None and len(trace.spans) < _MOST_SPANS:

@@ -72,7 +72,7 @@ class _MemoryCapability:
         block = await call.block_async()
         if block is None:
             return request_context
-        return replace(request_context, messages=_extended(request_context.messages, block))
+        return call.extended(request_context, lambda: _extended(request_context, block))
 
     async def after_model_request(self, ctx: Any, *, request_context: Any, response: Any) -> Any:
         """Record the answer of an attempt."""
@@ -157,8 +157,15 @@ def _response(response: Any) -> dict[str, Any]:
     )
 
 
-def _extended(messages: Sequence[Any], block: str) -> list[Any]:
-    """Return messages with a text at the end of the last one, which the user or tools wrote."""
+def _extended(request_context: Any, block: str) -> Any:
+    """Return a request with a text at the end of its last message, which the user or tools wrote."""
+    messages = request_context.messages
+    if not messages or not messages[-1].parts:
+        return request_context
+    return replace(request_context, messages=_with_block(messages, block))
+
+
+def _with_block(messages: Sequence[Any], block: str) -> list[Any]:
     last = messages[-1]
     part = last.parts[-1]
     content = with_text(part.content, block) if isinstance(part.content, str) else None
