@@ -10,10 +10,11 @@ import pytest
 from seasoned.actions import readable_action
 from seasoned.errors import InputError, UnknownNameError
 from seasoned.integrations import ReadEpisode, Refusal, read_episodes
+from seasoned.integrations.conversation import AgentTurn, InputMessage
 from seasoned.integrations.field_rules import FieldRules
 from seasoned.integrations.json_input import Document, documents
 from seasoned.integrations.readers import MAX_IDLE_EVENTS
-from seasoned.integrations.spans.genai_messages import RepeatedInput
+from seasoned.integrations.spans.genai_messages import RepeatedInput, span_messages
 from seasoned.integrations.spans.otel import SpanReader, read_otel
 
 SECOND = 1_000_000_000
@@ -504,6 +505,25 @@ def test_invalid_arguments_are_refused_before_reading():
             read_otel([], max_buffer_bytes=limit)
         with pytest.raises(InputError, match="must be a whole number, at least 1"):
             read_episodes("otel", [], max_document_bytes=limit)
+
+
+@pytest.mark.parametrize("reason", [{}, {"finish_reason": "tool_call"}])
+def test_an_answer_that_the_next_input_repeats_is_read_once(reason):
+    user, result = {"role": "user", "content": "Find tea."}, {"role": "tool", "tool_call_id": "c", "content": "none"}
+    answer = {"role": "assistant", "tool_calls": [{"id": "c", "function": {"name": "find", "arguments": "{}"}}]}
+
+    def call(listed, output):
+        names = {"gen_ai.input.messages": json.dumps(listed), "gen_ai.output.messages": json.dumps([output])}
+        return {"attributes": names, "events": []}
+
+    repeated, calls = RepeatedInput(), {}
+    _, [turn] = span_messages(call([user], {**answer, **reason}), calls, repeated)
+    before, _ = span_messages(call([user, answer, result], {"role": "assistant", "content": "No."}), calls, repeated)
+    assert before[0] is turn
+    assert before[1] == InputMessage("tool find", "none")
+    changed = {"role": "assistant", "content": "Yes."}
+    listed = [user, answer, result, changed, {"role": "user", "content": "Why?"}]
+    assert span_messages(call(listed, changed), calls, repeated)[0][0] == AgentTurn(("Yes.",))
 
 
 def test_inputs_that_repeat_the_one_before_give_the_messages_that_are_new():

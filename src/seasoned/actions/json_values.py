@@ -115,9 +115,11 @@ def write_json(value: object, form: Literal["key", "shown"], *, depth: int = 0) 
     """
     if depth > _MAX_DEPTH:
         raise _too_deep()
-    comma, colon = (",", ":") if form == "key" else (", ", ": ")
     if isinstance(value, str):
         return _quote(value, form)
+    if type(value) is int and -_TOO_LARGE < value < _TOO_LARGE:
+        return int.__repr__(value)
+    comma, colon = (",", ":") if form == "key" else (", ", ": ")
     if isinstance(value, dict) or isinstance(value, Mapping):  # noqa: SIM101  # the first is quick
         for key in value:
             if not isinstance(key, str):

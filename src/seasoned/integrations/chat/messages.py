@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from typing import Any, NamedTuple
 
 from seasoned.actions import call_action
@@ -51,6 +51,7 @@ _KNOWN = {"system", "developer", "user", "assistant", "tool", "function", _CALL_
 _CONTENTS = ("content", "value", "text", "parts")
 _PARTS_OF_MESSAGES = {*_CONTENTS, "tool_calls", "function_call"}
 _ARGUMENTS = ("arguments", "args", "input", "parameters", "params", "kwargs")
+_CALLED = ("function", "custom")
 _RESULTS = ("result", "output", "response", "observation")
 _THOUGHTS = {"thinking", "redacted_thinking", "reasoning"}
 EMPTY, THOUGHT, NULL = "messages without text or call", "thoughts", "messages that are null"
@@ -138,9 +139,9 @@ class MessageReader:
         if role == _EXIT_ROLE:
             self.skipped[OF_PROGRAM] += 1
             return
-        content = next((fields[name] for name in _CONTENTS if fields.get(name) is not None), None)
-        texts, actions, results = self._parts(f"the content of a message of {role!r}", content)
+        content = _first_of(fields, _CONTENTS)
         named = f"the content of a message of {role!r}"
+        texts, actions, results = self._parts(named, content)
         text = result_text(named, texts) if role in _RESULT_ROLES and texts != [] else content_text(named, texts)
         if role == _CALL_ROLE:
             yield self._text_calls(text, recorded)
@@ -237,7 +238,7 @@ class MessageReader:
     def _call(self, call: object) -> tuple[_Call, InputMessage | None]:
         """Return a call, and its result, if it has one."""
         fields = optional_record("a tool call", call)
-        inner = next((fields[name] for name in ("function", "custom") if fields.get(name) is not None), None)
+        inner = _first_of(fields, _CALLED)
         if isinstance(inner, dict):
             name, where = inner.get("name"), inner
         elif isinstance(inner, str):
@@ -248,9 +249,9 @@ class MessageReader:
             raise InputError(
                 f"a tool call of type {describe_value(fields.get('type'))}", "this type of call is unknown", CORRECT
             )
-        arguments = next((where[key] for key in _ARGUMENTS if where.get(key) is not None), None)
+        arguments = _first_of(where, _ARGUMENTS)
         made = self._named(name, arguments, fields.get("id", fields.get("call_id", fields.get("tool_call_id"))))
-        result = next((fields[key] for key in _RESULTS if fields.get(key) is not None), None)
+        result = _first_of(fields, _RESULTS)
         if result is None:
             return made, None
         return made, InputMessage(f"tool {name}", result_text("a call's result", result), call_id=made.id)
@@ -264,7 +265,7 @@ class MessageReader:
         calls = [record("a function call", call) for call in (written if isinstance(written, list) else [written])]
         calls = [optional_record("function", call.get("function")) or call for call in calls]
         self._in_text = tuple(str(call.get("name")) for call in calls)
-        arguments = [next((call[key] for key in _ARGUMENTS if call.get(key) is not None), None) for call in calls]
+        arguments = [_first_of(call, _ARGUMENTS) for call in calls]
         actions = [call_action(call.get("name"), given) for call, given in zip(calls, arguments, strict=True)]
         if not actions:
             raise InputError("a list of no calls", "a function call must name a function", CORRECT)
@@ -275,6 +276,14 @@ class MessageReader:
         if call.id is not None:
             self.calls[call.id] = str(name)
         return call
+
+
+def _first_of(fields: dict[str, Any], names: Iterable[str]) -> Any:
+    """Return the first of these fields that is there and not null, None if there is none."""
+    for name in names:
+        if (value := fields.get(name)) is not None:
+            return value
+    return None
 
 
 def _as_id(value: object) -> str | None:

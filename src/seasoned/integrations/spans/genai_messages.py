@@ -40,10 +40,12 @@ def has_output(span: Telemetry) -> bool:
 
 
 class RepeatedInput:
-    """The input of the last model call of a conversation: most inputs repeat the one before and go on."""
+    """The last model call of a conversation: most inputs repeat the one before and its answer, and go on."""
 
     def __init__(self) -> None:
         self._begin = ""
+        self._answer: dict[str, Any] | None = None
+        self._turns: list[InputMessage | AgentTurn] = []
 
     def messages(self, value: object) -> list[Any]:
         """Return the messages of an input; of one that goes on, those that are new, if there is an answer in them."""
@@ -58,6 +60,14 @@ class RepeatedInput:
             if isinstance(new, list) and _last_answer(new) is not None:
                 return new
         return optional_list(_INPUT, parsed(value))
+
+    def keep_answer(self, messages: list[Any], turns: list[InputMessage | AgentTurn]) -> None:
+        """Keep the answer of a call with what was read of it, if it is one message."""
+        self._answer, self._turns = (_without_reason(messages[0]), turns) if len(messages) == 1 else (None, [])
+
+    def answer(self, message: object) -> list[InputMessage | AgentTurn] | None:
+        """Return what was read of the last answer, if this is the same message; else None."""
+        return self._turns if self._answer is not None and _without_reason(message) == self._answer else None
 
 
 def span_messages(
@@ -82,15 +92,26 @@ def span_messages(
     given = attributes.get(_INPUT)
     messages = optional_list(_INPUT, parsed(given)) if repeated is None else repeated.messages(given)
     for message in messages if repeated is None else messages[_last_answer(messages) or 0 :]:
-        before.extend(_message(message, calls))
-    for message in optional_list(_OUTPUTS, parsed(attributes.get(_OUTPUTS))):
+        read = None if repeated is None else repeated.answer(message)
+        before.extend(_message(message, calls) if read is None else read)
+    answers = optional_list(_OUTPUTS, parsed(attributes.get(_OUTPUTS)))
+    for message in answers:
         after.extend(_message(message, calls))
+    if repeated is not None:
+        repeated.keep_answer(answers, list(after))
     for event in sorted(span["events"], key=lambda event: event["time_s"] or 0.0):
         if event["name"] in MESSAGE_EVENTS:
             (after if event["name"] in _OUTPUT else before).extend(_event_items(event, calls))
     if any(isinstance(item, InputMessage) for item in after):
         raise InputError("an answer of another role", "the role of the model's answer must be assistant", CORRECT)
     return before, [item for item in after if isinstance(item, AgentTurn)]
+
+
+def _without_reason(message: Any) -> Any:
+    """Return an answer as later inputs repeat it: why it ended is said only once."""
+    if isinstance(message, dict) and "finish_reason" in message:
+        return {name: value for name, value in message.items() if name != "finish_reason"}
+    return message
 
 
 def _last_answer(messages: list[Any]) -> int | None:

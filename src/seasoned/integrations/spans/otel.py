@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import hashlib
-import json
+import marshal
 from collections.abc import Iterable, Iterator
 
 from seasoned.canonical_json import canonical_json
@@ -55,7 +55,7 @@ def read_otel(
     Args:
         documents: JSON values, from `json_input.documents`.
         evaluation: the name of the evaluation whose score is the reward; needed if a conversation has several.
-        max_buffer_bytes: limit of the buffered spans, as JSON.
+        max_buffer_bytes: limit of the buffered spans.
 
     Raises:
         InputError: an argument breaks a rule. A fault in the file is a Refusal.
@@ -110,7 +110,7 @@ def _episodes(traces: dict[str, _Lines], refused: dict[str, int], rules: FieldRu
     """Yield the conversations of some traces, in the order of their starts."""
     conversations: dict[str, list[tuple[int, Telemetry]]] = {}
     for trace, lines in traces.items():
-        spans = [(line, json.loads(text)) for line, text in lines]
+        spans = [(line, marshal.loads(data)) for line, data in lines]  # noqa: S302 - written by `_SpanBuffer.add`
         named = {str(name) for _, span in spans if (name := span["attributes"].get(_CONVERSATION)) is not None}
         default = next(iter(named)) if len(named) == 1 else trace
         for line, span in spans:
@@ -134,7 +134,10 @@ def _episode(key: str, spans: list[Telemetry], line: int, rules: FieldRules) -> 
 
 
 class _SpanBuffer:
-    """Spans by trace, as compact JSON; the trace with the oldest last span is first."""
+    """Spans by trace, each as bytes of this process; the trace with the oldest last span is first.
+
+    A span is mostly one long text of messages. `marshal` copies it, where JSON would escape it again.
+    """
 
     def __init__(self) -> None:
         self.bytes = 0
@@ -153,18 +156,18 @@ class _SpanBuffer:
         key = trace if name is None else str(name)
         if trace in self._closed or key in self._closed:
             return Refusal(line, f"conversation {key[:80]!a} was closed, too many spans ago: sort the file by trace")
-        text = canonical_json(span).encode()
-        mark = hashlib.sha256(text).hexdigest() if span["log"] else span["span"]
+        data = marshal.dumps(span)
+        mark = hashlib.sha256(canonical_json(span).encode()).hexdigest() if span["log"] else span["span"]
         seen = self._seen.setdefault(trace, set())
         if mark in seen:
             return None
         seen.add(mark)
         lines = self._traces.pop(trace, [])
-        lines.append((line, text))
+        lines.append((line, data))
         self._traces[trace] = lines
         self._n_spans += 1
         self._last[trace] = self._last[key] = self._n_spans
-        self.bytes += len(text)
+        self.bytes += len(data)
         if name is not None:
             self._names.setdefault(trace, set()).add(key)
             self._members.setdefault(key, set()).add(trace)
@@ -208,7 +211,7 @@ class _SpanBuffer:
                 self._closed.add(name)
                 self._last.pop(name, None)
                 pending.extend(self._members.pop(name, ()))
-        self.bytes -= sum(len(text) for lines in taken.values() for _, text in lines)
+        self.bytes -= sum(len(data) for lines in taken.values() for _, data in lines)
         return taken
 
 

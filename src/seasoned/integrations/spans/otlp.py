@@ -138,7 +138,10 @@ def _plain_id(text: str) -> str:
 
 
 def _first(fields: dict[str, Any], *names: str) -> Any:
-    return next((fields[name] for name in names if fields.get(name) is not None), None)
+    for name in names:
+        if (value := fields.get(name)) is not None:
+            return value
+    return None
 
 
 def _id(name: str, value: object, *, needed: bool = True) -> str | None:
