@@ -28,6 +28,7 @@ SCREEN = {"click", "rich"}
 # What each package may import besides libraries; `*` is everything above it in the table.
 PACKAGES = """
 errors            :
+lazy_names        :
 checks            : errors
 canonical_json    :
 actions           : errors checks
@@ -44,10 +45,10 @@ states            : errors checks types actions protocols config registry canoni
 memory            : errors checks types actions protocols config registry sync timed_calls canonical_json
                     sqlite_connection core states
 llms              : errors checks types actions protocols config registry canonical_json sqlite_connection
-                    sqlite_cache core
+                    sqlite_cache lazy_names core
 envs              : errors checks types actions protocols config registry sqlite_connection sqlite_cache states
 judges            : errors checks types actions protocols config registry core
-policies          : errors checks types actions protocols config registry timed_calls core states
+policies          : errors checks types actions protocols config registry timed_calls core states lazy_names
 agents            : errors checks types actions protocols config registry sync canonical_json core states
                     judges policies
 decisions         : errors checks types actions protocols config registry sync canonical_json core llms policies
@@ -86,6 +87,7 @@ ROOMS = {
                       verify
         memory      : session_factory parts session outage namespace stats verify transfer retention recall
                       retrieval pending writing reading stores values
+        known_namespaces : memory stores
         maintenance : memory parts session namespace transfer retention writing reading stores values
     """,
     "lab": """

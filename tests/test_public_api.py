@@ -19,7 +19,7 @@ import seasoned
 HEAVY = {"click", "matplotlib", "openai", "prompt_toolkit", "rich", "textworld", "torch", "transformers", "xllamacpp"}
 CONTRACT = {"Episode", "JitRL", "Memory", "SeasonedError", "Step"}
 # What `from __future__ import annotations` and guarded imports leave behind.
-BYSTANDERS = {"TYPE_CHECKING", "annotations"}
+BYSTANDERS = {"TYPE_CHECKING", "annotations", "lazy_names"}
 
 MODULES = [
     "seasoned",

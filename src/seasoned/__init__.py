@@ -10,10 +10,10 @@ Example:
     True
 """
 
-import importlib
 from typing import TYPE_CHECKING
 
 from seasoned.errors import SeasonedError
+from seasoned.lazy_names import lazy_names
 
 if TYPE_CHECKING:
     from seasoned.agents import Agent
@@ -107,66 +107,48 @@ __all__ = [
 ]
 
 # Imported when they are first used, so that `import seasoned` stays light.
-_LAZY = {
-    "ALL_MASKS": "seasoned.states",
-    "Advisor": "seasoned.policies.advice",
-    "Agent": "seasoned.agents",
-    "Budget": "seasoned.memory",
-    "ChatContext": "seasoned.protocols",
-    "Choice": "seasoned.types",
-    "CompletionRequest": "seasoned.protocols",
-    "Correction": "seasoned.types",
-    "Decider": "seasoned.decisions",
-    "Decision": "seasoned.types",
-    "Edit": "seasoned.types",
-    "Episode": "seasoned.types",
-    "Evidence": "seasoned.types",
-    "EvidenceQuery": "seasoned.types",
-    "ExampleQuery": "seasoned.policies.examples",
-    "Examples": "seasoned.policies.examples",
-    "Experience": "seasoned.types",
-    "FailOpen": "seasoned.policies",
-    "Holdout": "seasoned.policies.holdout",
-    "JitRL": "seasoned.policies",
-    "Label": "seasoned.types",
-    "LabelReader": "seasoned.llms",
-    "Memory": "seasoned.memory",
-    "Message": "seasoned.protocols",
-    "ModelAlone": "seasoned.policies",
-    "Neighbor": "seasoned.types",
-    "Outcome": "seasoned.types",
-    "OwnAnswer": "seasoned.types",
-    "Prior": "seasoned.types",
-    "RecallQuery": "seasoned.types",
-    "Redactor": "seasoned.states",
-    "Review": "seasoned.types",
-    "Score": "seasoned.types",
-    "Selection": "seasoned.memory",
-    "Step": "seasoned.types",
-    "SubwordEncoder": "seasoned.states",
-    "Sync": "seasoned.sync",
-    "TemplateEncoder": "seasoned.states",
-    "Thumbs": "seasoned.types",
-    "TokenEncoder": "seasoned.states",
-    "Tool": "seasoned.protocols",
-    "TranscriptEncoder": "seasoned.states",
-    "VerbalizedReader": "seasoned.llms",
-    "VotesReader": "seasoned.llms",
-    "episode": "seasoned.integrations.clients",
-    "open_llm": "seasoned.llms",
-    "open_memory": "seasoned.build",
-    "reader_for": "seasoned.llms",
-    "wrap": "seasoned.integrations.clients",
-}
-
-
-def __getattr__(name: str) -> object:
-    if name not in _LAZY:
-        raise AttributeError(f"module 'seasoned' has no attribute {name!r}")
-    value: object = getattr(importlib.import_module(_LAZY[name]), name)
-    globals()[name] = value
-    return value
-
-
-def __dir__() -> list[str]:
-    return sorted({*globals(), *__all__})
+__getattr__, __dir__ = lazy_names(
+    __name__,
+    {
+        "seasoned.agents": ["Agent"],
+        "seasoned.build": ["open_memory"],
+        "seasoned.decisions": ["Decider"],
+        "seasoned.integrations.clients": ["episode", "wrap"],
+        "seasoned.llms": ["LabelReader", "VerbalizedReader", "VotesReader", "open_llm", "reader_for"],
+        "seasoned.memory": ["Budget", "Memory", "Selection"],
+        "seasoned.policies": ["FailOpen", "JitRL", "ModelAlone"],
+        "seasoned.policies.advice": ["Advisor"],
+        "seasoned.policies.examples": ["ExampleQuery", "Examples"],
+        "seasoned.policies.holdout": ["Holdout"],
+        "seasoned.protocols": ["ChatContext", "CompletionRequest", "Message", "Tool"],
+        "seasoned.states": [
+            "ALL_MASKS",
+            "Redactor",
+            "SubwordEncoder",
+            "TemplateEncoder",
+            "TokenEncoder",
+            "TranscriptEncoder",
+        ],
+        "seasoned.sync": ["Sync"],
+        "seasoned.types": [
+            "Choice",
+            "Correction",
+            "Decision",
+            "Edit",
+            "Episode",
+            "Evidence",
+            "EvidenceQuery",
+            "Experience",
+            "Label",
+            "Neighbor",
+            "Outcome",
+            "OwnAnswer",
+            "Prior",
+            "RecallQuery",
+            "Review",
+            "Score",
+            "Step",
+            "Thumbs",
+        ],
+    },
+)

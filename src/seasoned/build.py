@@ -6,9 +6,9 @@ from pathlib import Path
 from typing import Any
 
 from seasoned.agents import UniformReader
-from seasoned.checks import check_file_name, check_text, suggest
+from seasoned.checks import check_text, suggest
 from seasoned.envs import open_env
-from seasoned.errors import InputError, NotFoundError, ReadOnlyStoreError, UnknownNameError, excerpt
+from seasoned.errors import InputError, ReadOnlyStoreError, UnknownNameError, excerpt
 from seasoned.llms import (
     DEFAULT_VOTES,
     LLMS,
@@ -25,7 +25,8 @@ from seasoned.llms.priors.exact import ExactReader
 from seasoned.llms.registry import check_model_kind
 from seasoned.llms.wire.candidate_menu import Menu, check_menu
 from seasoned.memory import Memory
-from seasoned.memory.stores.registry import display_path, is_file
+from seasoned.memory.known_namespaces import known_namespaces
+from seasoned.memory.stores.registry import display_path
 from seasoned.policies import PRESETS, JitRL, ModelAlone
 from seasoned.protocols import LLM, Chooser, EvidenceSource, Policy, PriorReader
 
@@ -127,20 +128,6 @@ async def close_reader(reader: PriorReader | Chooser) -> None:
     model = getattr(reader, "model", None) or getattr(reader, "llm", None)
     if isinstance(model, LLM | CachedScorer):
         await model.aclose()
-
-
-def known_namespaces(path: str, *, read_only: bool = True) -> dict[str, str]:
-    """Return the namespaces of a store, each with its encoder's identity; an empty dict if there is no store yet."""
-    if is_file(path):
-        check_file_name(path)
-    if is_file(path) and not Path(path).exists():
-        return {}
-    try:
-        return Memory.namespaces(path, read_only=read_only)
-    except NotFoundError:
-        if not is_file(path):
-            return {}
-        raise
 
 
 def open_memory(

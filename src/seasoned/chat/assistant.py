@@ -12,11 +12,11 @@ from typing import Any
 from seasoned.actions import parse_tool_call, readable_action
 from seasoned.chat.change_ledger import ChangeLedger, RecordedChange
 from seasoned.chat.chat_log import ChatLog, ChatTurn
+from seasoned.chat.chat_screen import ChatScreen, TurnInterrupt
 from seasoned.chat.code_outcomes import CodeOutcome, committed_outcomes, head_commit, user_outcomes
 from seasoned.chat.file_change import FileChange
 from seasoned.chat.prompt_window import in_arguments, request_messages, unbroken_marks
 from seasoned.chat.recollection import ChatRecall, Recollection
-from seasoned.chat.screen import ChatScreen, TurnInterrupt
 from seasoned.chat.terminal_text import plain_text
 from seasoned.chat.toolbox import INVALID, TOOLS, Toolbox, ToolOutcome
 from seasoned.chat.turn_record import (
@@ -451,7 +451,8 @@ class Assistant:
             self._give(outcome)
             self.screen.line(f"learned: {outcome.feedback.comment}", "good")
             self._remarks.append(f"(Meanwhile {outcome.feedback.comment}.)")
-        head = head_commit(repository)
+        # Without a change there is nothing to judge, and git need not be asked before the first answer.
+        head = head_commit(repository) if self.ledger.entries() else None
         if head is not None and head != self._judged_head:
             self._judged_head = head
             for outcome in committed_outcomes(repository, self.ledger, head):

@@ -8,10 +8,10 @@ from collections.abc import Iterable, Iterator
 from pathlib import Path
 from typing import Any
 
-from seasoned.build import known_namespaces
 from seasoned.chat.assistant import Assistant, ChatSettings
 from seasoned.chat.change_ledger import ChangeLedger
 from seasoned.chat.chat_log import ChatLog
+from seasoned.chat.chat_screen import ChatScreen
 from seasoned.chat.permission_kinds import Permissions
 from seasoned.chat.repository import (
     Repository,
@@ -20,10 +20,10 @@ from seasoned.chat.repository import (
     repository_root,
     sessions_folder,
 )
-from seasoned.chat.screen import ChatScreen
 from seasoned.chat.toolbox import Toolbox
 from seasoned.errors import InputError
 from seasoned.memory import Memory
+from seasoned.memory.known_namespaces import known_namespaces
 from seasoned.memory.stores.registry import is_file
 from seasoned.protocols import LLM
 from seasoned.states.encoder_names import ENCODERS

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable
 
 from seasoned.chat.assistant import Assistant
-from seasoned.chat.screen import SLASH_COMMANDS
+from seasoned.chat.chat_screen import SLASH_COMMANDS
 from seasoned.checks import suggest
 from seasoned.errors import InputError, SeasonedError, counted, excerpt
 from seasoned.protocols import LLM

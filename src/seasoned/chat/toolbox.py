@@ -12,10 +12,10 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from seasoned.actions import call_action, parse_tool_call
+from seasoned.chat.chat_screen import ChatScreen, TurnInterrupt
 from seasoned.chat.file_change import FileChange, text_reward
 from seasoned.chat.permission_kinds import EDIT, FETCH, RUN, Permissions, RequestedAction, command_request
 from seasoned.chat.repository import Repository
-from seasoned.chat.screen import ChatScreen, TurnInterrupt
 from seasoned.chat.terminal_text import plain_text
 from seasoned.chat.web_page import fetch_page, page_address
 from seasoned.checks import suggest
