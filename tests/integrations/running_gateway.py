@@ -13,6 +13,8 @@ from seasoned.service import DecisionSettings, GatewaySettings, make_app
 from seasoned.service.memory_pool import MemoryPool
 from seasoned.service.server import listen, make_server
 
+WAITING = {"mode_wait_s": GUARD_S, "id_wait_s": GUARD_S}
+
 
 class Gateway:
     """A running gateway: the base URL for clients, and the memory behind it."""
@@ -38,7 +40,7 @@ class Gateway:
 @contextlib.contextmanager
 def gateway_of(server, path, redact=None, token=None, **settings):
     """Serve a gateway."""
-    decisions, calls = DecisionSettings(upstream=server.url), GatewaySettings(**{"id_wait_s": GUARD_S, **settings})
+    decisions, calls = DecisionSettings(upstream=server.url), GatewaySettings(**{**WAITING, **settings})
     app = make_app(path, create=True, redact=redact, token=token, decisions=decisions, gateway=calls)
     ready, listening = threading.Event(), listen("127.0.0.1", 0, secured=token is not None)
     running = make_server(app, ready=ready.set)

@@ -168,14 +168,16 @@ def test_call_that_leaves_no_choice_is_sent_as_its_client_made_it(more, settings
     assert "x-seasoned-answers" not in headers
 
 
-def test_memory_that_chooses_too_slowly_leaves_the_first_answer(server, path):
+@pytest.mark.parametrize("steps_s", [[2.0], [0.25] * 4], ids=["one step", "all steps"])
+def test_memory_that_chooses_too_slowly_leaves_the_first_answer(steps_s, server, path):
     class SlowChoice:
         def __init__(self, call):
             self.body, self.context = call.content, call.place.context
 
         def requests(self):
-            answers = yield [self.body] * 2
-            time.sleep(3.0)
+            for seconds in steps_s:
+                answers = yield [self.body] * 2
+                time.sleep(seconds)
             return answers[1]
 
     class Change:
@@ -185,8 +187,8 @@ def test_memory_that_chooses_too_slowly_leaves_the_first_answer(server, path):
         def __call__(self, call):
             return ChangedCall(None, call.place.context, "base", asking=SlowChoice(call))
 
-    server.script += [Answer("It is quiet."), Answer("It is loud.")]
-    with in_mode("rerank", server, path, changes={"default": Change()}, mode_wait_s=1.0) as gateway:
+    server.script += [Answer("It is quiet."), Answer("It is loud.")] * len(steps_s)
+    with in_mode("rerank", server, path, changes={"default": Change()}, mode_wait_s=0.6) as gateway:
         loop = Loop(bare_client("chat", gateway), "chat")
         loop.user(ALERT)
         headers, raw = raw_call(loop)

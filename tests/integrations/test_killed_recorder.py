@@ -197,15 +197,19 @@ def test_rewards_are_stored_though_the_process_was_killed_before_it_did():
         assert len(episode.steps) == 3 and len(memory.events()) == 2
 
 
-def run_of(run, restored_ids=(), *, n_checks=1, rewards=None):
+def run_of(run, restored_ids=(), *, n_times=1, rewards=None):
     """Return a run of the episode that a client names `nightly`, whose runs have the same steps."""
-    process, messages = RecordingProcess(random.Random(0), None, 0.0), [{"role": "user", "content": "go"}]
+    process = RecordingProcess(random.Random(0), None, 0.0)
     scope, conversations = CurrentEpisode("nightly", "nightly", None, None, takes_free_id=True), Conversations(1800.0)
-    for number in range(n_checks + 1):
+    for number in range(2 * n_times):
         called = {"id": f"{run}-c{number}", "type": "function", "function": {"name": "check", "arguments": "{}"}}
-        said = {"content": None, "tool_calls": [called]} if number < n_checks else {"content": "all green"}
-        message = {"role": "assistant", **said}
-        choice = {"message": message, "finish_reason": "tool_calls" if number < n_checks else "stop"}
+        is_last = number % 2 == 1
+        if not is_last:
+            messages = [{"role": "user", "content": "go"}]
+        message = {"role": "assistant", "content": "all green"}
+        if not is_last:
+            message = {"role": "assistant", "content": None, "tool_calls": [called]}
+        choice = {"message": message, "finish_reason": "stop" if is_last else "tool_calls"}
         content = json.dumps({"id": run and f"{run}-{number}", "choices": [choice]}).encode()
         kept = KeptFile(process, SpooledCall({}, CONTEXT, number, "nightly", "fresh"), frozenset(restored_ids))
         context = replace(CONTEXT, scope=scope, rewards=rewards, kept=kept)
@@ -238,8 +242,8 @@ def test_another_run_of_a_name_with_equal_steps_is_another_episode(restored_ids)
 def test_an_episode_whose_commit_failed_after_it_was_stored_is_stored_once(monkeypatch):
     commit = EpisodeRecorder.commit
 
-    def stored_and_failed(recorder):
-        commit(recorder)
+    def stored_and_failed(recorder, **options):
+        commit(recorder, **options)
         raise StoreTimeoutError("no answer", "the server went", "Try again.")
 
     with Memory.open(":memory:") as memory:
@@ -261,3 +265,31 @@ def test_rewards_are_stored_on_the_run_that_was_killed_before_it_stored_them():
             store_run(memory, "b", ("nightly", "fresh"), rewards=load_rules("default"))
         assert n_steps(memory) == {"nightly": 2, "nightly~2": 2, "nightly~3": 2}
         assert {event.episode_id for event in memory.events()} == {"nightly~2"}
+
+
+def test_steps_that_are_stored_under_two_names_of_a_restored_run_count_once():
+    """Where answers have no ids, a restored turn is new as soon as more are restored than stored."""
+    with Memory.open(":memory:") as memory:
+        for _ in range(2):
+            store_run(memory, None)
+        store_run(memory, None, ("nightly", "nightly~2"), n_times=3)
+        assert n_steps(memory) == {"nightly": 2, "nightly~2": 2, "nightly~3": 2}
+
+
+@pytest.mark.parametrize("runs", ["ab", [None, None]], ids=["ids of responses", "no ids"])
+def test_equal_runs_of_two_processes_at_one_instant_are_both_stored(runs, tmp_path):
+    """The other process stores its run after this one has looked for the name, and before it stores its own."""
+
+    def redact(text):
+        if text == "go" and not others:
+            others.append(runs[1])
+            with Memory.open(path, redact=redact) as other:
+                store_run(other, runs[1])
+        return text
+
+    path, others = tmp_path / "agent.db", []
+    with Memory.open(path, redact=redact):
+        pass
+    with Memory.open(path, redact=redact) as memory:
+        store_run(memory, runs[0])
+        assert n_steps(memory) == {"nightly": 2, "nightly~2": 2}

@@ -210,3 +210,14 @@ def test_repeated_call_goes_on_with_the_answer_that_came_back_and_not_with_a_lat
     actions = [step.action for turn in recorded_turns(over)[0] for step in turn.steps]
     assert actions == ['{"arguments":{"n":1},"name":"run"}', '{"arguments":{"n":2},"name":"run"}', "text 5"]
     assert conversations.close_all() == []
+
+
+def test_conversation_goes_on_after_a_request_with_other_calls_that_was_not_answered():
+    """A refused request is placed, and never added."""
+    conversations, said = Conversations(idle_s=60.0), [{"role": "user", "content": "go"}]
+    conversations.add(chat_call(said))
+    call = {"id": "other", "type": "function", "function": {"name": "stop", "arguments": "{}"}}
+    result = {"role": "tool", "tool_call_id": "other", "content": "done"}
+    more = [*said, {"role": "assistant", "content": None, "tool_calls": [call]}, result]
+    assert conversations.episode_id(chat_call(more, n=1)) is None
+    assert [one.last.answer.id for one in conversations.close_all()] == ["r0"]

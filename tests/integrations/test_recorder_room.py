@@ -15,7 +15,7 @@ from seasoned.integrations.clients.conversations import CallContext, RecordedCal
 from seasoned.integrations.clients.wires.chat_wire import ChatWire
 from seasoned.service.bearer_tokens import ANYONE
 from seasoned.service.gateway.call_spool import CallSpool
-from seasoned.service.gateway.call_taps import RecordedTap
+from seasoned.service.gateway.call_taps import ChangedCall, RecordedTap
 from seasoned.service.gateway.forwarder import GatewayRequest
 from seasoned.service.gateway.gateway_episodes import GatewayEpisodes
 from seasoned.service.gateway.gateway_shares import ModeThreads
@@ -92,6 +92,26 @@ def test_call_of_the_gateway_is_sent_though_there_is_no_room(memory):
     goes_on.set()
     recorder.ask(lambda _: None).result(GUARD_S)
     assert recorder.room() is None
+    recorder.close()
+
+
+def test_changed_request_is_written_outside_of_the_event_loop(memory):
+    class Changed(dict):
+        def items(self):
+            wrote.add(threading.get_ident())
+            return super().items()
+
+    class Change:
+        def mode_of(self, context):
+            return "advise"
+
+        def __call__(self, call):
+            return ChangedCall(Changed({"messages": [1]}), call.place.context, "memory")
+
+    recorder, wrote = CallRecorder(memory), set()
+    tap = tap_of(memory, recorder, b'{"messages": []}', change=Change(), mode_wait_s=GUARD_S)
+    assert asyncio.run(tap.request(None)) == b'{"messages":[1]}'
+    assert wrote and threading.get_ident() not in wrote
     recorder.close()
 
 

@@ -109,7 +109,7 @@ def test_locked_store_delays_no_call_and_its_episode_has_an_id(upstream, tmp_pat
     path = tmp_path / "agent.db"
     said = b'data: {"id": "c-%d", "choices": [{"index": 0, "delta": {"content": "yes"}, "finish_reason": "stop"}]}\n\n'
     ids, slowest_s = [], 0.0
-    settings = GatewaySettings(spool=tmp_path / "calls", id_wait_s=GUARD_S)
+    settings = GatewaySettings(spool=tmp_path / "calls", mode_wait_s=GUARD_S, id_wait_s=GUARD_S)
     with (
         gateway(upstream.url, path, gateway=settings) as port,
         closing(sqlite3.connect(path, isolation_level=None)) as other,

@@ -2,14 +2,19 @@
 
 from __future__ import annotations
 
+import threading
+from concurrent.futures import ThreadPoolExecutor
+
 import jsonschema
 import pytest
+from raw_upstream import GUARD_S
 from serving import TOKEN, error_of, serving
 
 from seasoned import Advisor, Episode, Examples, JitRL, Memory, Step
 from seasoned.decisions import Decider
 from seasoned.policies.examples import ExampleQuery, render
 from seasoned.service import DecisionSettings, Token
+from seasoned.service.recall.recall_routes import PartOfMemory
 from seasoned.service.recall.recall_schemas import MAX_BUDGET_TOKENS, MAX_LISTED_OPTIONS
 from seasoned.states import Redactor
 
@@ -325,3 +330,28 @@ def test_largest_requests_are_answered(client):
     answer(
         client, "/v1/examples", {"task": "word " * 5_000, "state": "s " * 20_000, "budget_tokens": MAX_BUDGET_TOKENS}
     )
+
+
+def test_memory_that_is_slow_to_prepare_holds_no_other():
+    goes_on, begun = threading.Event(), threading.Event()
+
+    def make(memory):
+        if memory.namespace == "slow":
+            begun.set()
+            assert goes_on.wait(GUARD_S)
+        return memory.namespace
+
+    part = PartOfMemory(make)
+    with (
+        Memory.open(":memory:", namespace="slow") as slow,
+        Memory.open(":memory:", namespace="quick") as quick,
+        ThreadPoolExecutor(2) as threads,
+    ):
+        waiting = threads.submit(part, slow)
+        assert begun.wait(GUARD_S)
+        try:
+            assert threads.submit(part, quick).result(GUARD_S / 2) == "quick"
+            assert not waiting.done()
+        finally:
+            goes_on.set()
+        assert waiting.result() == "slow"

@@ -234,7 +234,9 @@ class Memory:
         self.session.store.check_open()
         fields = {"id": id, "model": model, "policy": policy, "arm": arm, "subject": subject}
 
-        def commit(episode: Episode, notes: Sequence[RedactedNote]) -> str:
+        def commit(episode: Episode, notes: Sequence[RedactedNote], is_new: bool) -> str:
+            if is_new:
+                return self._delivery.add(self.session.redaction.episode(episode), notes, is_new=True)
             return self._add(episode, notes) if notes else self.add(episode)
 
         return EpisodeRecorder(commit, task, fields, self._feedback_log.callers_note, awaits_feedback, self)

@@ -10,6 +10,7 @@ from typing import Any, NoReturn, TypeVar
 from seasoned.actions.json_size import has_more_values
 from seasoned.checks import suggest
 from seasoned.errors import InputError, excerpt
+from seasoned.integrations.json_parts import loads_in_parts
 from seasoned.memory import Memory
 from seasoned.types import SHOWN, Episode, ShownBody, Step
 
@@ -79,7 +80,7 @@ def parse_call_body(body: bytes) -> Mapping[str, Any]:
     """
     _check_values(body, "a call")
     try:
-        parsed = json.loads(body.decode("utf-8-sig", "surrogatepass"))
+        parsed = loads_in_parts(body.decode("utf-8-sig", "surrogatepass"))
     except RecursionError:
         raise _too_deep("a call", MAX_CALL_DEPTH) from None
     except ValueError as error:

@@ -53,7 +53,7 @@ def test_an_interrupt_after_the_commit_adds_nothing_twice():
     with Memory.open(":memory:") as memory:
         calls = []
 
-        def add(episode, notes):
+        def add(episode, notes, is_new):
             memory.add(episode)
             calls.append(episode.id)
             if len(calls) == 1:
@@ -70,7 +70,7 @@ def test_an_interrupt_after_the_commit_adds_nothing_twice():
 def test_a_failed_commit_is_not_repeated():
     calls = []
 
-    def add(episode, notes):
+    def add(episode, notes, is_new):
         calls.append(episode)
         raise OSError("the disk is gone")
 

@@ -237,6 +237,24 @@ class Conversation:
         return "aborted" if is_aborted else "truncated" if answer.is_cut or answer.has_calls else "terminated"
 
 
+class _Match(NamedTuple):
+    """The conversation that a request continues.
+
+    Attributes:
+        conversation: None: it continues none.
+        n_known: the number of its messages that were sent before.
+        is_trimmed: whether its client left out the first messages.
+        answered: the conversation whose answer came back: another one with an equal request, or the same.
+        superseded: those with an equal request; they are superseded once this one is answered, all but `conversation`.
+    """
+
+    conversation: Conversation | None = None
+    n_known: int = 0
+    is_trimmed: bool = False
+    answered: Conversation | None = None
+    superseded: Sequence[Conversation] = ()
+
+
 class Conversations:
     """The conversations that go on, by their latest requests.
 
@@ -266,7 +284,9 @@ class Conversations:
         """
         self._read(call)
         over = self.close_stale(call.at)
-        found, n_known, is_trimmed = self._continued(call)
+        match = self._continued(call)
+        self._take(match)
+        found, n_known, is_trimmed = match.conversation, match.n_known, match.is_trimmed
         before = None if found is None or is_trimmed else found.last
         if before is not None:  # what was sent before is held once
             call.units[:n_known] = before.units
@@ -344,7 +364,8 @@ class Conversations:
         self._read(call)
         if not call.units:
             return None
-        found, n_known, _ = self._continued(call)
+        match = self._continued(call)
+        found, n_known = match.conversation, match.n_known
         in_block = call.context.scope is not None
         if found is not None and not in_block and any(map(call.wire.is_user_message, call.units[n_known:])):
             return None
@@ -379,38 +400,40 @@ class Conversations:
             self._responses.keep(owner, id_, call.body, units, call.n_bytes, resent=resent)
         call.body = {}
 
-    def _continued(self, call: RecordedCall) -> tuple[Conversation | None, int, bool]:
-        """Return the conversation that a request continues, the number of its messages, and whether it was trimmed.
+    def _continued(self, call: RecordedCall) -> _Match:
+        """Return the conversation that a request continues. Nothing changes by it: the request may yet be refused.
 
         It is the one whose latest request is the longest prefix of this one, or else the one whose calls it answers.
         """
+        superseded: list[Conversation] = []
         for n_known in range(len(call.units) - 1, 0, -1):
             known = self._by_request.get(_key(call, call.digests[n_known - 1]), ())
             found = [one for one in known if not one.is_superseded or _came_back(one, call, n_known)]
             if not found or not call.wire.is_answer(call.units[n_known]):
                 continue
-            if any(_goes_on(one, call, n_known) for one in found):
-                return self._sent_back(found, call, n_known), n_known, False
-            for one in found:
-                one.is_superseded = True
+            going_on = [one for one in found if _goes_on(one, call, n_known)]
+            if going_on:
+                chosen = next((one for one in reversed(going_on) if _came_back(one, call, n_known)), going_on[-1])
+                # The answer that came back belongs to the one with a history, of which there is one.
+                owner = next((one for one in found if len(one.calls) > 1), chosen)
+                return _Match(owner, n_known, answered=chosen, superseded=[*superseded, *found])
+            superseded += found
         at = next((at for at in range(len(call.units), 0, -1) if call.wire.is_answer(call.units[at - 1])), 0)
         results = call.wire.result_ids(call.units[at:])
         answered = {id(one): one for name in results for one in self._by_call.get(_key(call, name), ())}
         said = [unit for unit in call.units[:at] if call.wire.is_answer(unit)]
         fitting = [one for one in answered.values() if results <= set(one.call_ids) and _ends_with(said, one.last)]
-        return (fitting[0], at, True) if len(fitting) == 1 else (None, 0, False)
+        if len(fitting) != 1:
+            return _Match(superseded=superseded)
+        return _Match(fitting[0], at, is_trimmed=True, superseded=superseded)
 
-    def _sent_back(self, found: Sequence[Conversation], call: RecordedCall, n_known: int) -> Conversation:
-        """Return the conversation whose answer came back, among those with one request; else the latest."""
-        going_on = [one for one in found if _goes_on(one, call, n_known)]
-        chosen = next((one for one in reversed(going_on) if _came_back(one, call, n_known)), going_on[-1])
-        # The answer that came back belongs to the one with a history, of which there is one.
-        owner = next((one for one in found if len(one.calls) > 1), chosen)
-        if owner is not chosen:
-            self._exchange(owner, chosen)
-        for one in found:
-            one.is_superseded = one is not owner
-        return owner
+    def _take(self, match: _Match) -> None:
+        """Let a conversation go on with the answer that came back, and supersede the others."""
+        found = match.conversation
+        if found is not None and match.answered is not None and match.answered is not found:
+            self._exchange(found, match.answered)
+        for one in match.superseded:
+            one.is_superseded = one is not found
 
     def _exchange(self, one: Conversation, other: Conversation) -> None:
         """Exchange the latest calls of two conversations with one request."""

@@ -10,7 +10,7 @@ from collections import Counter
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, replace
 
-from seasoned.errors import EpisodeConflictError, NotFoundError, StoreError, counted, excerpt
+from seasoned.errors import EpisodeConflictError, NotFoundError, counted, excerpt
 from seasoned.integrations.clients.conversations import CallContext, Conversation, KeptCall, RecordedCall
 from seasoned.integrations.clients.prompt_block import without_blocks
 from seasoned.integrations.clients.tool_evidence import prior_of_action
@@ -80,6 +80,7 @@ class EndedEpisode:
         self._task, self._turns, self._ending = task, turns, ending
         self._final_state, self._model, self._rewards = final_state, model, rewards
         self._recorder: EpisodeRecorder | None = None
+        self._note_id: str | None = None  # of its first response
         self._tried_id: str | None = None  # the latest one that a commit was tried with: it may be stored
         scope = turns[0].context.scope
         given = [] if scope is None else scope.feedback_given
@@ -164,19 +165,24 @@ class EndedEpisode:
         named, are stored under another one, `ID~2`. Another run of such a name is another episode, of equal steps too.
         """
         scope = self._turns[0].context.scope
-        is_named = scope is not None and scope.takes_free_id
-        n = 1
+        is_named, n = scope is not None and scope.takes_free_id, 1
         while True:
+            is_new, self._tried_id = is_named and recorder.id != self._tried_id, recorder.id
             try:
-                if not (is_named and recorder.id != self._tried_id and _is_stored(memory, recorder.id)):
-                    self._tried_id = recorder.id
-                    recorder.commit()
-                    return
+                recorder.commit(is_new=is_new)
+                return
             except EpisodeConflictError:
                 if not (self._kept or is_named):
                     raise
+                if is_new and self._is_own(recorder.id, memory):  # a repeated attempt, of which the first was lost
+                    return
             n += 1
             recorder.id = f"{self.id}~{n}"
+
+    def _is_own(self, id_: str, memory: Memory) -> bool:
+        """Return whether the episode that is stored under an id is this one, by the note of its first response."""
+        notes = () if self._note_id is None else memory.notes(kind=RESPONSE, episode_id=id_)
+        return any(note.id == self._note_id for note in notes)
 
     def _recorded(self, memory: Memory) -> EpisodeRecorder:
         context = self._turns[0].context
@@ -209,6 +215,7 @@ class EndedEpisode:
                 recorder.note(USAGE, cost, at)
             if turn.response_id and latest[turn.response_id] is turn:
                 note_id = memory.next_response_note_id(turn.response_id)
+                self._note_id = self._note_id or note_id
                 recorder.note(RESPONSE, {}, len(recorder) - 1, id=note_id)
         session = context.session
         names_main = session is not None and session.lineage is None and not context.is_side
@@ -218,15 +225,6 @@ class EndedEpisode:
             recorder.note(COST, self._cost.record())
         recorder.ending, recorder.final_state = self._ending, self._final_state
         return recorder
-
-
-def _is_stored(memory: Memory, id_: str) -> bool:
-    """Return whether an episode has an id; False if the store does not say so: its commit is tried then."""
-    session = memory.session  # `Memory.get` waits for the recorders, of which one asks this
-    try:
-        return bool(session.read(lambda: list(session.reader.episodes(id_=id_))))
-    except StoreError:
-        return False
 
 
 def _stored_episodes(memory: Memory, ids: Iterable[str]) -> dict[str, Episode]:

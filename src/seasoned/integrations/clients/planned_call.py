@@ -22,6 +22,7 @@ from seasoned.integrations.clients.tool_evidence import TEXT_ANSWER, tool_of
 from seasoned.integrations.clients.wires.answers import is_event_stream, read_answer
 from seasoned.integrations.clients.wires.event_stream import json_events
 from seasoned.integrations.clients.wires.wire_format import ModelAnswer, RequestMoment, ToolOptions, WireFormat
+from seasoned.integrations.json_parts import dumps_in_parts, loads_in_parts
 from seasoned.protocols import Usage
 from seasoned.types import Prior, StepRef
 
@@ -132,7 +133,7 @@ class WrappedCall(ObservedCall):
         if isinstance(mode, PromptText):
             recalled = self._recalled(mode, body, moment)
             extended = self._wire.extended(body, framed_block(recalled.text)) if recalled.text else None
-            return None if extended is None else _Prepared(moment, _json_bytes(extended), recalled.shown)
+            return None if extended is None else _Prepared(moment, dumps_in_parts(extended), recalled.shown)
         options = options_to_decide(self._wire, body)
         may_ask = self._wire.may_repeat(body) if isinstance(mode, CallVotes) else options is not None
         return _Prepared(moment, self._body, options=options) if may_ask and mode.knows(moment, self._task) else None
@@ -207,7 +208,7 @@ class WrappedCall(ObservedCall):
             return answer
         if tool is None:
             return self._body
-        return _json_bytes(self._wire.with_choice(body, None if tool == TEXT_ANSWER else tool))
+        return dumps_in_parts(self._wire.with_choice(body, None if tool == TEXT_ANSWER else tool))
 
     # ---------------------------------------------------------------------------------------------- after the answer
 
@@ -249,12 +250,8 @@ def _is_stream(response: Any) -> bool:
     return is_event_stream(response.headers.get("content-type", ""))
 
 
-def _json_bytes(value: Mapping[str, Any]) -> bytes:
-    return json.dumps(value, ensure_ascii=False, separators=(",", ":")).encode()
-
-
 def _parsed(body: bytes) -> Mapping[str, Any]:
-    value = json.loads(body)
+    value = loads_in_parts(body.decode(json.detect_encoding(body), "surrogatepass"))
     if not isinstance(value, dict):
         raise InputError(f"a body that is a {type(value).__name__}", "a call is a JSON object", "Leave it out.")
     return value

@@ -6,7 +6,7 @@ import functools
 import time
 from collections.abc import Callable, Sequence
 
-from seasoned.errors import InputError, excerpt
+from seasoned.errors import EpisodeConflictError, InputError, excerpt
 from seasoned.memory.parts import spool_entries
 from seasoned.memory.parts.feedback_log import FeedbackLog
 from seasoned.memory.parts.spool_entries import episode_entry
@@ -28,10 +28,14 @@ class Delivery:
         if session.outbox is not None:
             session.outbox.deliver_records = self.deliver
 
-    def add(self, episode: RedactedEpisode, notes: Sequence[RedactedNote] = ()) -> str:
-        """Store an episode with the notes of its recording, on a server as a pending one, or spool it."""
+    def add(self, episode: RedactedEpisode, notes: Sequence[RedactedNote] = (), *, is_new: bool = False) -> str:
+        """Store an episode with the notes of its recording, on a server as a pending one, or spool it.
+
+        Raises:
+            EpisodeConflictError: its id is stored with other content; or at all, if it `is_new` and not spooled.
+        """
         at = time.time()
-        self._store_or_spool([episode], notes, at, lambda: self._store(episode, notes, at))
+        self._store_or_spool([episode], notes, at, lambda: self._store(episode, notes, at, is_new=is_new))
         return str(episode.id)
 
     def add_many(self, episodes: Sequence[RedactedEpisode]) -> list[str]:
@@ -51,16 +55,24 @@ class Delivery:
                 lambda: [episode_entry(episode, notes, at) for episode in episodes], store, None
             )
 
-    def _store(self, episode: RedactedEpisode, notes: Sequence[RedactedNote], at: float) -> None:
+    def _store(
+        self, episode: RedactedEpisode, notes: Sequence[RedactedNote], at: float, *, is_new: bool = False
+    ) -> None:
         session = self._session
         if session.inbox.add(episode, notes, created_at=at):
             return
 
         def change() -> None:  # also for stored notes, which are left unchanged
+            if is_new and any(session.reader.episodes(id_=str(episode.id))):
+                raise EpisodeConflictError(
+                    f"episode {excerpt(str(episode.id))} is stored",
+                    "a new episode has an id of its own",
+                    "Use another.",
+                )
             session.writer.add([TimedEpisode(episode, at)])
             NoteWriter(session.store, session.namespace_id).add_recorded(notes)
 
-        if notes or session.store.pending is None:
+        if notes or is_new or session.store.pending is None:
             session.write(change)
 
     def deliver(self, entries: list[SpoolEntry]) -> None:

@@ -44,7 +44,7 @@ class EpisodeRecorder:
 
     def __init__(
         self,
-        add: Callable[[Episode, Sequence[RedactedNote]], str],
+        add: Callable[[Episode, Sequence[RedactedNote], bool], str],
         task: str,
         fields: Mapping[str, str | None],
         checked: Callable[[Note], RedactedNote],
@@ -206,11 +206,15 @@ class EpisodeRecorder:
             self.commit()
             raise
 
-    def commit(self) -> str:
+    def commit(self, *, is_new: bool = False) -> str:
         """Store the episode, and return its id. Leaving the context calls it; a second call is a no-op.
+
+        Args:
+            is_new: whether an episode that is stored under the id is another one, also with equal contents.
 
         Raises:
             InputError: nothing was recorded.
+            EpisodeConflictError: another episode is stored under the id.
             StoreError: the store failed; nothing was written, and the recorder still has everything.
         """
         self._done = True
@@ -228,7 +232,7 @@ class EpisodeRecorder:
             replace(note, id=self._note_id(note, number), episode_id=self._commit_id, step=self._taken(note.step))
             for number, note in enumerate(self._notes)
         ]
-        self.id = self._add(episode, notes)
+        self.id = self._add(episode, notes, is_new)
         return self.id
 
     def _note_id(self, note: RedactedNote, number: int) -> str:

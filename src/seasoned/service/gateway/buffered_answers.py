@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import functools
 import json
 import zlib
 from collections import OrderedDict
@@ -13,6 +14,7 @@ from typing import TypeAlias
 from seasoned.errors import InputError, ModelAnswerError, SeasonedError, excerpt
 from seasoned.integrations.clients.wires.chat_choices import request_of_answers, single_answers
 from seasoned.integrations.clients.wires.wire_format import WireFormat, as_record
+from seasoned.service.gateway.gateway_shares import WorkTime
 from seasoned.service.gateway.proxy_headers import RawHeaders
 from seasoned.service.gateway.upstream_streams import UpstreamAnswer
 
@@ -66,8 +68,12 @@ class BufferedAnswer:
         return decoded_content(self.body, self.headers.get("content-encoding", ""))
 
 
-AskModel: TypeAlias = Callable[[Sequence[bytes]], Awaitable[list["BufferedAnswer | Exception"]]]
-"""Sends the bodies of some requests at once, and returns their answers or errors, in their order."""
+AskModel: TypeAlias = Callable[[Sequence[bytes], WorkTime], Awaitable[list["BufferedAnswer | Exception"]]]
+"""Sends the bodies of some requests at once, and returns their answers or errors, in their order.
+
+Raises:
+    TimeoutError: to write the requests and to read the answers took more than the time that is left.
+"""
 
 
 class BufferedAnswers:
@@ -80,22 +86,29 @@ class BufferedAnswers:
     def __init__(self) -> None:
         self._without_n: OrderedDict[str, None] = OrderedDict()
 
-    async def ask(self, send: SendBody, wire: WireFormat, bodies: Sequence[bytes]) -> list[BufferedAnswer | Exception]:
+    async def ask(
+        self, send: SendBody, wire: WireFormat, bodies: Sequence[bytes], time: WorkTime
+    ) -> list[BufferedAnswer | Exception]:
         """Return the answers to some requests, or their errors, in their order.
 
         Args:
             send: sends one body.
             wire: the API.
             bodies: of the requests.
+            time: for our own work.
+
+        Raises:
+            TimeoutError: our own work took more.
         """
         are_equal = len(bodies) > 1 and wire.name == "chat" and len(set(bodies)) == 1
-        model = await asyncio.to_thread(_model, bodies[0]) if are_equal else None
+        model = await time.in_thread(functools.partial(_model, bodies[0])) if are_equal else None
         if model is None or model in self._without_n:
             return await self._each(send, bodies)
-        asked = await _whole(send, await asyncio.to_thread(request_of_answers, bodies[0], len(bodies)))
+        one = await time.in_thread(functools.partial(request_of_answers, bodies[0], len(bodies)))
+        asked = await _whole(send, one)
         if isinstance(asked, Exception) or not (asked.is_success or asked.status_code in (400, 422)):
             return [asked]
-        found = await asyncio.to_thread(_single, asked) if asked.is_success else []
+        found = await time.in_thread(functools.partial(_single, asked)) if asked.is_success else []
         if len(found) > 1:
             return list(found)
         others = await self._each(send, bodies[len(found) :])

@@ -15,7 +15,6 @@ from __future__ import annotations
 import asyncio
 import contextlib
 import functools
-import json
 import logging
 import re
 import time
@@ -39,6 +38,7 @@ from seasoned.integrations.clients.planned_call import WrappedCall
 from seasoned.integrations.clients.wires.answers import read_answer
 from seasoned.integrations.clients.wires.wire_format import ModelAnswer, WireFormat
 from seasoned.integrations.clients.wrapped_client import WIRE_FORMATS
+from seasoned.integrations.json_parts import dumps_in_parts
 from seasoned.memory import Memory
 from seasoned.service.bearer_tokens import Token
 from seasoned.service.decisions.http_messages import REASON, header_text
@@ -47,7 +47,7 @@ from seasoned.service.gateway.call_spool import CallFile, CallSpool, SpooledCall
 from seasoned.service.gateway.client_ids import ID_HEADERS
 from seasoned.service.gateway.forwarder import GatewayRequest
 from seasoned.service.gateway.gateway_episodes import CallPlace, GatewayEpisodes
-from seasoned.service.gateway.gateway_shares import ModeThreads
+from seasoned.service.gateway.gateway_shares import ModeThreads, WorkTime
 from seasoned.service.gateway.proxy_headers import RawHeaders
 from seasoned.service.gateway.session_paths import PathSession
 from seasoned.service.json_documents import parse_call_body
@@ -64,7 +64,7 @@ __all__ = [
 ]
 
 MODE_WAIT_S = 0.05
-"""Seconds that a call waits for a mode."""
+"""Seconds that our work may add to a call, over all steps of its mode."""
 
 ID_WAIT_S = 0.015
 """Seconds that an answer waits for the id of its episode, once the upstream server has begun it."""
@@ -147,8 +147,8 @@ class RecordedTap:
         threads: in which modes work.
         spool: keeps the call until its episode is stored; None: nothing does.
         change: the mode; None: `observe`.
-        mode_wait_s: seconds that the mode may take.
-        id_wait_s: seconds that an answer waits for the id of its episode.
+        mode_wait_s: seconds that all of our work may add to the call.
+        id_wait_s: seconds of these that an answer waits for the id of its episode.
     """
 
     def __init__(
@@ -166,11 +166,11 @@ class RecordedTap:
     ) -> None:
         self._request, self._memory = request, memory
         self._recorder, self._episodes, self._spool, self._change = recorder, episodes, spool, change
-        self._mode_wait_s, self._threads, self._mode = mode_wait_s, threads, ""
+        self._time, self._threads, self._mode = WorkTime(mode_wait_s), threads, ""
         self._id_wait_s = id_wait_s
         self._began_s = time.perf_counter()
         self._fresh_id = uuid.uuid4().hex
-        self._n_values = sum(map(request.body.count, (b",", b"[", b"{")))  # or more: those in texts count too
+        self._n_values = _counted_values(request.body)
         self._parsed: Mapping[str, Any] | None = None
         self._sent = request.body
         self._changed: ChangedCall | None = None
@@ -201,10 +201,10 @@ class RecordedTap:
     async def request(self, ask: AskModel) -> bytes | BufferedAnswer:
         """Return the body to send, the client's unless a mode changed it; or the answer that a mode chose.
 
-        Where too much of what was answered waits to be recorded, the call waits for that, no longer than for a mode.
+        Where too much of what was answered waits to be recorded, the call waits for that first: a part of its time.
         """
         try:
-            async with asyncio.timeout(self._mode_wait_s):
+            async with self._time.taken():
                 if (room := self._recorder.room()) is not None:
                     await asyncio.wrap_future(room)
                 if self._change is None:
@@ -213,26 +213,35 @@ class RecordedTap:
                 mode = None if place.context.is_side else self._change.mode_of(place.context)
                 if mode is not None:
                     self._mode = mode
-                    self._changed = await self._in_thread(functools.partial(self._changed_by, self._change, place))
+                    changed_by = functools.partial(self._changed_by, self._change, place)
+                    self._changed, self._sent = await self._in_thread(changed_by)
                 elif not place.context.is_side:
                     self._changed = ChangedCall(None, place.context, "observe")
         except TimeoutError:
-            self._reason = f"memory took more than {1000 * self._mode_wait_s:g} ms"
+            self._reason = self._out_of_time
         except Exception as error:
             self._reason = str(error) if isinstance(error, SeasonedError) else "an error in the mode"
             if not isinstance(error, SeasonedError):
                 _log.error("A mode failed", exc_info=error)
-        if self._changed is not None and self._changed.body is not None:
-            try:
-                self._sent = json.dumps(self._changed.body, ensure_ascii=False, separators=(",", ":")).encode()
-            except (TypeError, ValueError) as error:  # a lone surrogate, which the client may have escaped
-                self._changed, self._reason = None, f"the changed request cannot be written: {error}"
         if self._changed is not None and self._changed.asking is not None:
             return await self._asked(self._changed, self._changed.asking, ask)
         return self._sent
 
-    def _changed_by(self, change: CallChange, place: CallPlace) -> ChangedCall | None:
-        return change(ParsedCall(self._memory, self._request.wire, self._body(), place, self._request.body))
+    def _changed_by(self, change: CallChange, place: CallPlace) -> tuple[ChangedCall | None, bytes]:
+        """Return what becomes of the call, and the request to send."""
+        call = ParsedCall(self._memory, self._request.wire, self._body(), place, self._request.body)
+        changed = change(call)
+        if changed is None or changed.body is None:
+            return changed, call.content
+        try:
+            return changed, dumps_in_parts(changed.body)
+        except (TypeError, ValueError) as error:  # a lone surrogate, which the client may have escaped
+            self._reason = f"the changed request cannot be written: {error}"
+            return None, call.content
+
+    @property
+    def _out_of_time(self) -> str:
+        return f"memory took more than {1000 * self._time.limit_s:g} ms"
 
     async def _in_thread(self, work: Callable[[], _Answer]) -> _Answer:
         return await self._threads.run(self._memory.namespace, self._mode, work)
@@ -246,16 +255,16 @@ class RecordedTap:
         requests, answers, outcome, own = asking.requests(), None, None, list[BufferedAnswer]()
         try:
             while True:
-                async with asyncio.timeout(self._mode_wait_s):
+                async with self._time.taken():
                     bodies, outcome = await self._in_thread(functools.partial(advanced, requests, answers))
                 if bodies is None:
                     break
-                answers = await ask(bodies)
+                answers = await ask(bodies, self._time)
                 self._n_answers += len(bodies)
                 if bodies[0] == self._request.body:
                     own = [one for one in answers if isinstance(one, BufferedAnswer) and one.is_success]
         except TimeoutError:
-            self._reason = f"memory took more than {1000 * self._mode_wait_s:g} ms"
+            self._reason = self._out_of_time
             if own:
                 return own[0]
             outcome = None
@@ -290,7 +299,7 @@ class RecordedTap:
 
     async def headers(self) -> list[tuple[bytes, bytes]]:
         """Return the headers that are added to the answer."""
-        place = await self._placed(self._id_wait_s)
+        place = await self._placed(min(self._id_wait_s, self._time.left_s))
         mode = "observe" if self._change is None else "base" if self._changed is None else self._changed.mode
         headers: dict[str, str] = {"x-seasoned-mode": mode}
         if place is not None:
@@ -436,6 +445,20 @@ class RecordedTap:
             "type": self._content_type,
             "encoding": self._encoding,
         }
+
+
+def _counted_values(body: bytes) -> int:
+    """Return the number of values in JSON or more, as those in texts count too; more than `_MANY_VALUES` if many.
+
+    It runs on the event loop, so it ends with the first part that shows that there are many.
+    """
+    n_values = 0
+    for at in range(0, len(body), _LARGE_BYTES):
+        part = body[at : at + _LARGE_BYTES]
+        n_values += sum(map(part.count, (b",", b"[", b"{")))
+        if n_values > _MANY_VALUES:
+            break
+    return n_values
 
 
 def _chosen(changed: ChangedCall, context: CallContext) -> ChangedCall:

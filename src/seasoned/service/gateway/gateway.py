@@ -46,8 +46,9 @@ class GatewaySettings:
         spool: the folder for calls whose episode is not stored; None: a killed process loses these.
         modes: what memory does with calls, by task family, in each namespace (`FamilyModes`).
         holdout: whether a share of the episodes gets no memory, where a mode is on.
-        mode_wait_s: seconds that a call waits for a mode; then it goes on as its client made it.
-        id_wait_s: seconds that an answer waits for the id of its episode; then its header is left out.
+        mode_wait_s: seconds that our work may add to a call, over all steps of a mode; then the call goes on as its
+            client made it.
+        id_wait_s: seconds of these that an answer waits for the id of its episode; then its header is left out.
         n_answers: how many answers the mode `rerank` asks for, and `decide` where a server returns no logprobs.
         changes: other modes by namespace, which go before `modes`.
 

@@ -1,17 +1,18 @@
-"""Shares of calls in a gateway: its places among tokens, and its threads among modes."""
+"""Shares of calls in a gateway: places among tokens, threads among modes, and the time that our work may add to one."""
 
 from __future__ import annotations
 
 import asyncio
 import contextlib
+import time
 from collections import Counter
-from collections.abc import Callable, Hashable, Iterator
+from collections.abc import AsyncIterator, Callable, Hashable, Iterator
 from concurrent.futures import ThreadPoolExecutor
 from typing import TypeVar
 
 from seasoned.errors import StoreBusyError
 
-__all__ = ["MAX_CALLS", "CallPlaces", "ModeThreads"]
+__all__ = ["MAX_CALLS", "CallPlaces", "ModeThreads", "WorkTime"]
 
 MAX_CALLS = 256
 """Forwarded requests at a time: a server of models answers no more, and each holds its request and its answer."""
@@ -96,3 +97,33 @@ class ModeThreads:
         """End the threads when their work is done."""
         for pool in self._pools.values():
             pool.shutdown(wait=False)
+
+
+class WorkTime:
+    """The time that our own work may add to one call, all parts of it together; the upstream server's is not counted.
+
+    Args:
+        limit_s: in seconds.
+
+    Attributes:
+        limit_s: as given.
+        left_s: seconds that are left.
+    """
+
+    def __init__(self, limit_s: float) -> None:
+        self.limit_s = self.left_s = limit_s
+
+    @contextlib.asynccontextmanager
+    async def taken(self) -> AsyncIterator[None]:
+        """Take what a block needs. Raises: TimeoutError, once nothing is left."""
+        began_s = time.perf_counter()
+        try:
+            async with asyncio.timeout(self.left_s):
+                yield
+        finally:
+            self.left_s = max(0.0, self.left_s - (time.perf_counter() - began_s))
+
+    async def in_thread(self, work: Callable[[], _Answer]) -> _Answer:
+        """Return the result of work, in a thread. Raises: TimeoutError, once nothing is left; the work goes on."""
+        async with self.taken():
+            return await asyncio.to_thread(work)

@@ -5,6 +5,7 @@ from __future__ import annotations
 import dataclasses
 import threading
 import uuid
+from collections import defaultdict
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
 from typing import Any, TypeVar
@@ -47,7 +48,7 @@ _Part = TypeVar("_Part")
 
 
 class PartOfMemory:
-    """One object for each memory, made at its first request.
+    """One object for each memory, made at its first request; no other memory waits for that.
 
     Args:
         make: returns the object of a memory.
@@ -56,14 +57,18 @@ class PartOfMemory:
     def __init__(self, make: Callable[[Memory], Any]) -> None:
         self._make = make
         self._made: dict[str, Any] = {}
+        self._making: defaultdict[str, threading.Lock] = defaultdict(threading.Lock)
         self._lock = threading.Lock()
 
     def __call__(self, memory: Memory) -> Any:
         """Return the object of a memory."""
+        name = memory.namespace
         with self._lock:
-            if memory.namespace not in self._made:
-                self._made[memory.namespace] = self._make(memory)
-            return self._made[memory.namespace]
+            making = self._making[name]
+        with making:
+            if name not in self._made:
+                self._made[name] = self._make(memory)
+            return self._made[name]
 
 
 def recall_routes(decider: Callable[[Memory], Decider]) -> tuple[Route, ...]:

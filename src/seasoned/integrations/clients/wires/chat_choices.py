@@ -9,6 +9,7 @@ from typing import Any
 from seasoned.integrations.clients.wires.answers import is_event_stream
 from seasoned.integrations.clients.wires.event_stream import json_events
 from seasoned.integrations.clients.wires.wire_format import as_index, as_record, as_records
+from seasoned.integrations.json_parts import dumps_in_parts, loads_in_parts
 
 __all__ = ["request_of_answers", "single_answers"]
 
@@ -20,7 +21,7 @@ def request_of_answers(body: bytes, n: int) -> bytes:
         >>> request_of_answers(b'{"model": "m"}', 4)
         b'{"model":"m","n":4}'
     """
-    return _json_bytes({**json.loads(body), "n": n})
+    return dumps_in_parts({**loads_in_parts(body.decode(json.detect_encoding(body), "surrogatepass")), "n": n})
 
 
 def single_answers(content_type: str, content: bytes, *, with_usage: bool = True) -> list[bytes]:
@@ -49,7 +50,7 @@ def single_answers(content_type: str, content: bytes, *, with_usage: bool = True
         return [b"".join(_chunks(events, index)) + done for index in sorted(indexes)]
     response = _without(as_record(json.loads(content)), left_out)
     return [
-        _json_bytes({**response, "choices": [{**choice, "index": 0}]})
+        dumps_in_parts({**response, "choices": [{**choice, "index": 0}]})
         for choice in sorted(as_records(response.get("choices")), key=_index)
     ]
 
@@ -59,7 +60,7 @@ def _chunks(events: Sequence[Mapping[str, Any]], index: int) -> Iterator[bytes]:
         choices = as_records(event.get("choices"))
         own = [{**choice, "index": 0} for choice in choices if _index(choice) == index]
         if own or not choices:  # a chunk without choices has the usage, or says that a filter ran
-            yield b"data: " + _json_bytes({**event, "choices": own} if own else event) + b"\n\n"
+            yield b"data: " + dumps_in_parts({**event, "choices": own} if own else event) + b"\n\n"
 
 
 def _without(value: Mapping[str, Any], names: set[str]) -> dict[str, Any]:
@@ -68,7 +69,3 @@ def _without(value: Mapping[str, Any], names: set[str]) -> dict[str, Any]:
 
 def _index(choice: Mapping[str, Any]) -> int:
     return as_index(choice.get("index"), 0)
-
-
-def _json_bytes(value: Mapping[str, Any]) -> bytes:
-    return json.dumps(value, ensure_ascii=False, separators=(",", ":")).encode()
