@@ -23,7 +23,7 @@ ROOT = Path(__file__).parents[1]
 CLIENT = ROOT / "clients" / "typescript"
 OLDEST_NODE = 18
 TOKEN = "a-token-of-enough-characters"
-NAMESPACES = ("client1", "ai1", "ai2", "types1")
+NAMESPACES = ("client1", "ai1", "ai2", "ai3", "ai4", "types1")
 
 
 def node() -> str:
@@ -93,5 +93,6 @@ def test_blocks_of_the_page_run(tmp_path):
 def test_package_has_the_version_of_the_python_package_and_no_dependency():
     package = json.loads((CLIENT / "package.json").read_text())
     assert package["version"] == seasoned.__version__
-    assert "dependencies" not in package and "peerDependencies" not in package
+    assert "dependencies" not in package
+    assert package["peerDependenciesMeta"] == {name: {"optional": True} for name in package["peerDependencies"]}
     assert (CLIENT / "LICENSE").read_bytes() == (ROOT / "LICENSE").read_bytes()

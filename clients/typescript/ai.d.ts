@@ -1,4 +1,4 @@
-import type { ChatMessage, Episode, SeasonedError } from "./index.js";
+import type { ChatMessage, Episode } from "./index.js";
 
 export interface MiddlewareOptions<Version extends "v2" | "v3" | "v4" = "v3"> {
   /** The best past steps, lines about what was clearly better, or nothing: the call is recorded alone. Default: examples. */
@@ -7,8 +7,8 @@ export interface MiddlewareOptions<Version extends "v2" | "v3" | "v4" = "v3"> {
   failOpen?: boolean;
   /** Milliseconds that a call waits for memory. Default: 1,000. */
   timeoutMs?: number;
-  /** Is told of each failure that a call went on without. */
-  onError?: (error: SeasonedError) => void;
+  /** Is told of each failure that a call went on without: a SeasonedError, or what the function that finds the episode threw. */
+  onError?: (error: unknown) => void;
   /** Of the AI SDK: v2 of ai 5, v3 of ai 6, v4 of ai 7. Default: v3. */
   specificationVersion?: Version;
 }

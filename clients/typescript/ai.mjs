@@ -12,39 +12,38 @@ export function seasonedMiddleware(episode, { mode = "examples", failOpen = true
   const calls = new WeakMap(); // by the parameters that the model gets
 
   async function transformParams({ params, model }) {
-    const own = await episodeOf(params);
-    if (own === undefined || own === null) return params;
-    const messages = chatMessages(params.prompt);
-    const call = { own, messages, shown: [] };
     let changed = { ...params };
-    if (mode !== "observe") {
+    try {
+      const own = await episodeOf(params);
+      if (own === undefined || own === null) return params;
+      const call = { own, messages: chatMessages(params.prompt), shown: [] };
+      calls.set(changed, call);
+      own.model ??= model?.modelId;
+      if (mode === "observe") return changed;
       const tools = (params.tools ?? []).map((tool) => tool.name);
-      try {
-        own.model ??= model?.modelId;
-        const found = await own.recall(messages, { mode, tools, signal: params.abortSignal, timeoutMs });
-        const prompt = found.block === "" ? undefined : withBlock(params.prompt, found.block);
-        if (prompt !== undefined) {
-          changed = { ...changed, prompt };
-          call.shown = found.shown;
-        }
-      } catch (error) {
-        if (params.abortSignal?.aborted || !failOpen || !(error instanceof SeasonedError)) throw error;
-        onError(error); // the model is asked without memory
+      const found = await own.recall(call.messages, { mode, tools, signal: params.abortSignal, timeoutMs });
+      const prompt = found.block === "" ? undefined : withBlock(params.prompt, found.block);
+      if (prompt !== undefined) {
+        call.shown = found.shown;
+        changed = { ...changed, prompt };
+        calls.set(changed, call);
       }
+    } catch (error) {
+      if (params.abortSignal?.aborted || !failOpen) throw error;
+      onError(error); // the model is asked without memory
     }
-    calls.set(changed, call);
     return changed;
   }
 
   function converse(params, content) {
     const call = calls.get(params);
-    const answer = call === undefined ? undefined : assistantMessage(content);
-    if (answer === undefined) return;
+    if (call === undefined) return;
     try {
-      call.own.converse(call.messages, answer, call.shown);
+      const answer = assistantMessage(content);
+      if (answer !== undefined) call.own.converse(call.messages, answer, call.shown);
     } catch (error) {
       if (!failOpen) throw error;
-      onError(error); // the episode has ended: the answer is the caller's all the same
+      onError(error); // such as that the episode has ended: the answer is the caller's all the same
     }
   }
 

@@ -6,6 +6,19 @@ import { FixedAddress, Transport, checkedText } from "./transport.mjs";
 
 const MOST_ID_CHARS = 256;
 
+// What the answer of each address has at least; the client and its callers rely on it.
+const FIELDS = {
+  "/v1/decide": { action: "string", mode: "string", probabilities: "object" },
+  "/v1/advice": { text: "string" },
+  "/v1/examples": { text: "string", shown: "list" },
+  "/v1/recall": { block: "string", shown: "list" },
+  "/v1/episodes": { id: "string" },
+  "/v1/transcripts": { id: "string" },
+  "/v1/search": { neighbors: "list" },
+  "/v1/feedback": { id: "string" },
+  "/v1/lift": { families: "list" },
+};
+
 export class Seasoned {
   constructor({ url = "http://127.0.0.1:8710", token, ...options } = {}) {
     this._transport = new Transport(new FixedAddress(url, token), options);
@@ -82,19 +95,19 @@ export class Seasoned {
     if (said === null || typeof said !== "object") {
       throw new SeasonedError(`outcome = ${String(outcome)}`, "it is a number, true, false or an object", "Pass { right: OPTION }, for example.");
     }
-    const typed = "step" in said || "step" in more; // on one step of an episode, only typed feedback can be given
-    const body = { [typed ? "episode_id" : "inference_id"]: id, ...said, ...more };
-    if (typed && typeof said.up === "boolean") body.kind ??= "thumbs";
+    const step = said.step ?? more.step; // the steps of an episode are rated by its id
+    const body = { [step === undefined ? "inference_id" : "episode_id"]: id, ...said, ...more };
+    if (step !== undefined && typeof said.up === "boolean") body.kind ??= "thumbs";
     return this._stored("/v1/feedback", body, { signal, timeoutMs });
   }
 
   async revoke(feedbackId, { signal, timeoutMs } = {}) {
     const path = `/v1/feedback/${encodeURIComponent(checkedText("feedback id", feedbackId))}`;
-    return this._transport.send("DELETE", path, { signal, timeoutMs, repeatable: true });
+    return this._transport.send("DELETE", path, { fields: { revoked: "string" }, signal, timeoutMs, repeatable: true });
   }
 
   async lift(family, { signal, timeoutMs } = {}) {
-    const { families } = await this._transport.send("GET", "/v1/lift", { query: { family }, signal, timeoutMs });
+    const { families } = await this._transport.send("GET", "/v1/lift", { fields: FIELDS["/v1/lift"], query: { family }, signal, timeoutMs });
     return family === undefined ? families : families[0];
   }
 
@@ -108,7 +121,7 @@ export class Seasoned {
   }
 
   _post(path, body, options) {
-    return this._transport.send("POST", path, { body, ...options });
+    return this._transport.send("POST", path, { body, fields: FIELDS[path], ...options });
   }
 
   // With an id, a repetition changes nothing: each gets one.

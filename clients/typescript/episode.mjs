@@ -17,6 +17,7 @@ export class Episode {
     this._messages = undefined;
     this._shown = new Map(); // by the number of the assistant's message
     this._ended = undefined;
+    this._ending = undefined; // the options of the last end()
   }
 
   get baseURL() {
@@ -85,7 +86,8 @@ export class Episode {
 
   // Store the episode, and return its id. After an error it can be called again: what was stored is stored once.
   end({ reward, ending, final_state, awaits_feedback, signal, timeoutMs } = {}) {
-    this._ended ??= this._store({ reward, ending, final_state, awaits_feedback }, { signal, timeoutMs }).catch((error) => {
+    if (this._ended === undefined) this._ending = { reward, ending, final_state, awaits_feedback };
+    this._ended ??= this._store(this._ending, { signal, timeoutMs }).catch((error) => {
       this._ended = undefined;
       throw error;
     });
@@ -96,8 +98,10 @@ export class Episode {
     return this.client.feedback(this.id, outcome, more);
   }
 
+  // The end of a block with `await using`. JavaScript does not say whether an exception leaves the block, so that an
+  // episode without an end() counts as aborted. An end() that failed is repeated as it was asked for.
   async [Symbol.asyncDispose ?? Symbol.for("Symbol.asyncDispose")]() {
-    if (this._steps.length > 0 || this._messages !== undefined) await this.end();
+    if (this._steps.length > 0 || this._messages !== undefined) await this.end(this._ending ?? { ending: "aborted" });
   }
 
   async _store({ reward, ending, final_state, awaits_feedback }, options) {

@@ -41,8 +41,19 @@ export function errorOfAnswer(status, document, where) {
       status,
     });
   }
+  return unreadable(`an answer ${status} of ${where} that is no error of seasoned`, status);
+}
+
+// Return the error of an answer whose field is missing, or has a value of another type.
+export function errorOfField(name, type, value, where) {
+  const kind = value === null ? "null" : Array.isArray(value) ? "a list" : `a ${typeof value}`;
+  const is = value === undefined ? "is missing" : `is ${kind} and no ${type}`;
+  return unreadable(`an answer of ${where} in which "${name}" ${is}`, 200);
+}
+
+function unreadable(seen, status) {
   return new SeasonedAnswerError(
-    `an answer ${status} of ${where} that is no error of seasoned`,
+    seen,
     "the address is that of a seasoned service",
     "Check the url, and what stands between: a proxy may answer in its place.",
     { kind: "AnswerError", status },

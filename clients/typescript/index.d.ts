@@ -70,7 +70,7 @@ export interface LocalOptions extends Omit<ClientOptions, "url" | "token"> {
 export type Outcome =
   | number
   | boolean
-  | { reward: number }
+  | { reward: number; step?: number }
   | { right: string }
   | { up: boolean; comment?: string; step?: number }
   | { kind: string; step?: number; [field: string]: unknown };
@@ -153,6 +153,7 @@ export declare class Episode {
   /** Store it, and return its id. After an error it can be called again. */
   end(options?: EndOptions): Promise<string>;
   feedback(outcome: Outcome, more?: FeedbackOptions): Promise<StoredFeedback>;
+  /** The end of a block with `await using`: an episode without an `end()` is aborted, as after an exception. */
   [Symbol.asyncDispose](): Promise<void>;
 }
 

@@ -1,7 +1,8 @@
 // A service of this process's own, on a file: `seasoned serve`, on a port that the system chooses, behind a token.
 //
 // It ends with this process, however that ends: its standard input is a pipe from here, and the system closes the pipe.
-// If the service ends first, the next request starts another one. Nothing that was stored is lost.
+// If the service ends first, the next request starts another one, on the same port if that is free. Nothing that was
+// stored is lost.
 
 import { spawn } from "node:child_process";
 import { randomBytes } from "node:crypto";
@@ -14,6 +15,7 @@ import { SeasonedConnectionError, SeasonedError } from "./errors.mjs";
 const KEPT_CHARS = 4_000;
 const QUICK_END_MS = 2_000;
 const MOST_QUICK_ENDS = 3;
+const PORT_IS_TAKEN = "the port must be free"; // of the service's refusal
 const FLAGS = { namespace: "--namespace", encoder: "--encoder", redact: "--redact", choose: "--choose", upstream: "--upstream", model: "--model" };
 const OTHERS = ["command", "args", "holdout", "bounds", "startMs", "env"];
 
@@ -40,7 +42,8 @@ class SeasonedProcess {
     const named = Object.entries({ ...options, choose }).filter(([name, value]) => name in FLAGS && value !== undefined);
     const [program, ...first] = command;
     this.program = program;
-    this.args = [...first, "serve", path, "--create", "--port", "0", "--stop-with-stdin", "--quiet"];
+    const file = path.startsWith("-") ? `./${path}` : path; // it is no flag
+    this.args = [...first, "serve", file, "--create", "--stop-with-stdin", "--quiet"];
     this.args.push(...named.flatMap(([name, value]) => [FLAGS[name], String(value)]));
     if (!holdout) this.args.push("--no-holdout");
     if (bounds !== undefined) this.args.push("--bounds", ...bounds.map(String));
@@ -89,7 +92,18 @@ class SeasonedProcess {
     try {
       const file = join(folder, "token");
       await writeFile(file, this.token, { mode: 0o600 });
-      this.url = await this._ready([...this.args, "--token-file", file]);
+      const args = [...this.args, "--token-file", file];
+      const { url: before } = this;
+      if (before === undefined) this.url = await this._ready(args);
+      else {
+        this.url = await this._ready([...args, "--port", new URL(before).port]).catch((error) => {
+          if (!error.message.includes(PORT_IS_TAKEN)) throw error;
+          return this._ready(args);
+        });
+      }
+      if (before !== undefined && this.url !== before) {
+        process.emitWarning(`${before} was taken while the service did not run: it is at ${this.url} now. Call baseURL again.`, "SeasonedWarning");
+      }
       return this;
     } finally {
       await rm(folder, { recursive: true, force: true });
@@ -99,7 +113,7 @@ class SeasonedProcess {
   // Start the program, and return the URL in the first line that it writes.
   _ready(args) {
     const isWindows = process.platform === "win32"; // there a process of its own group has a window
-    const child = spawn(this.program, args, {
+    const child = spawn(this.program, args.includes("--port") ? args : [...args, "--port", "0"], {
       stdio: ["pipe", "pipe", "pipe"],
       detached: !isWindows, // Ctrl-C is for this process, which may have something left to store
       windowsHide: true,

@@ -1,6 +1,6 @@
 // Requests to a service: JSON both ways, a time limit, the caller's abort, and repetition where that changes nothing.
 
-import { SeasonedAnswerError, SeasonedConnectionError, SeasonedError, SeasonedTimeoutError, errorOfAnswer } from "./errors.mjs";
+import { SeasonedAnswerError, SeasonedConnectionError, SeasonedError, SeasonedTimeoutError, errorOfAnswer, errorOfField } from "./errors.mjs";
 
 const PAUSE_MS = 100;
 const MOST_PAUSE_MS = 2_000;
@@ -32,14 +32,15 @@ export class Transport {
     }
   }
 
-  // Return the document of an answer. `repeatable`: the same request again changes nothing, so that it may be repeated.
-  async send(method, path, { body, query = {}, repeatable = method === "GET", signal, timeoutMs = this.timeoutMs } = {}) {
+  // Return the document of an answer, which has these `fields` with values of these types. `repeatable`: the same request
+  // again changes nothing, so that it may be repeated.
+  async send(method, path, { body, fields, query = {}, repeatable = method === "GET", signal, timeoutMs = this.timeoutMs } = {}) {
     const limit = deadline(checkedNumber("timeoutMs", timeoutMs, 1), signal);
     const text = body === undefined ? undefined : encoded(body);
     try {
       for (let attempt = 0; ; attempt += 1) {
         const outcome = await this.attempt(method, path, query, text, limit);
-        if (!(outcome instanceof Error)) return outcome;
+        if (!(outcome instanceof Error)) return checkedAnswer(outcome, fields, `${method} ${path}`);
         const mayRepeat = outcome.wasNotSent || (repeatable && (outcome.status ?? BUSY) === BUSY);
         if (!mayRepeat || attempt >= this.retries || outcome instanceof SeasonedAnswerError) throw outcome;
         const asked = 1_000 * (outcome.retryAfter ?? 0) || PAUSE_MS * 2 ** attempt;
@@ -82,6 +83,14 @@ export class Transport {
     const retryAfter = Number(response.headers.get("retry-after"));
     return Object.assign(error, { retryAfter: Number.isFinite(retryAfter) ? retryAfter : 0 });
   }
+}
+
+function checkedAnswer(document, fields, where) {
+  for (const [name, type] of Object.entries(fields)) {
+    const value = document[name];
+    if (type === "list" ? !Array.isArray(value) : value === null || typeof value !== type) throw errorOfField(name, type, value, where);
+  }
+  return document;
 }
 
 function unreachable(url, cause) {
@@ -138,14 +147,17 @@ function encoded(body) {
 }
 
 export function checkedUrl(url) {
+  // Errors are logged: what may be a secret in an address is not in the message, nor is the error of URL, which has all of it.
+  const seen = `url = ${JSON.stringify(String(url).replace(/^[^]*@/, "***@").replace(/[?#][^]*$/, "?***").slice(0, 80))}`;
   let parsed;
   try {
     parsed = new URL(url);
-  } catch (cause) {
-    throw new SeasonedError(`url = ${JSON.stringify(url)}`, "it is the address of a service", 'Pass "http://127.0.0.1:8710".', { cause });
+  } catch {
+    throw new SeasonedError(seen, "it is the address of a service", 'Pass "http://127.0.0.1:8710".');
   }
-  if (!["http:", "https:"].includes(parsed.protocol) || parsed.username || parsed.search || parsed.hash) {
-    throw new SeasonedError(`url = ${JSON.stringify(String(url).slice(0, 80))}`, "it is http or https, without a name, a query or a fragment", "Pass the token as { token }.");
+  const hasMore = parsed.username || parsed.password || parsed.search || parsed.hash;
+  if (!["http:", "https:"].includes(parsed.protocol) || hasMore) {
+    throw new SeasonedError(seen, "it is http or https, without a name, a password, a query or a fragment", "Pass the token as { token }.");
   }
   return parsed.href.replace(/\/+$/, "");
 }

@@ -53,6 +53,19 @@ def test_the_upstream_s_own_id_names_a_decision_while_it_is_of_one(tmp_path):
             assert answer.status_code == 400 and "several decisions" in answer.text
 
 
+def test_reward_by_episode_id_is_of_one_step(client):
+    steps = [{"state": "page one", "action": "a"}, {"state": "page two", "action": "b"}]
+    client.post("/v1/episodes", json={"id": "run-1", "task": "t", "steps": steps})
+    assert post(client, episode_id="run-1", step=0, reward=0.5).json()["reward"] == 0.5
+    assert post(client, episode_id="run-1", reward=0.25).status_code == 201  # the last step
+    for state, reward in (("page one", 0.5), ("page two", 0.25)):
+        [found] = client.post("/v1/search", json={"state": state, "threshold": 1.0}).json()["neighbors"]
+        assert found["reward"] == reward
+    error_of(post(client, episode_id="run-1", step=2, reward=1.0), 404)
+    for wrong in ({"reward": True}, {"reward": 1.0, "question": "desk"}, {"reward": 1.0, "kind": "thumbs", "up": True}):
+        error_of(post(client, episode_id="run-1", step=0, **wrong), 400)
+
+
 def test_unrated_decision_is_no_evidence(client):
     decided(client)
     assert rewards(client) == {} and client.get("/v1/stats").json()["awaiting_feedback"] == 1

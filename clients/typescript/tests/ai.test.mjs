@@ -128,6 +128,23 @@ test("a call goes on without memory where that fails, unless it must not", async
   assert.equal(await aborted.catch((error) => error), reason);
 });
 
+test("a call whose episode cannot be found goes on without one, unless it must not", async () => {
+  const seen = [];
+  const lost = new Error("no such ticket");
+  const find = async () => {
+    throw lost;
+  };
+  for (const mode of ["examples", "observe"]) {
+    const { got, answer } = await ask(seasonedMiddleware(find, { mode, onError: (error) => seen.push(error) }), ASKED, [TEXT]);
+    assert.deepEqual([got, answer.content], [ASKED, [TEXT]]);
+  }
+  assert.deepEqual(seen, [lost, lost]);
+  assert.equal(await ask(seasonedMiddleware(find, { failOpen: false }), ASKED, [TEXT]).catch((error) => error), lost);
+  const unknown = [{ role: "user", content: 7 }]; // a prompt of a later version of the SDK
+  const silent = new Seasoned({ fetch: () => new Promise(() => {}) });
+  assert.deepEqual((await ask(seasonedMiddleware(silent.episode("t")), unknown, [TEXT])).got, unknown);
+});
+
 test("a call without an episode passes, and an unknown mode is refused", async () => {
   assert.deepEqual((await ask(seasonedMiddleware(() => undefined), ASKED, [TEXT])).got, ASKED);
   assert.throws(() => seasonedMiddleware(null, { mode: "steer" }), /a mode is examples, advise, observe/);
@@ -153,39 +170,48 @@ test("a prompt becomes messages of Chat Completions", () => {
   ]);
 });
 
-const sdk = await import("ai").catch(() => undefined);
-const mocks = sdk && (await import("ai/test"));
+// Of each version of the AI SDK: how its providers say why a model stopped, and what it used.
+const total = (tokens) => ({ total: tokens });
+const SDKS = [
+  { name: "ai-5", specificationVersion: "v2", finish: (unified) => unified, usage: { inputTokens: 1, outputTokens: 1, totalTokens: 2 } },
+  { name: "ai", specificationVersion: "v3", finish: (unified) => ({ unified, raw: undefined }), usage: { inputTokens: total(1), outputTokens: total(1) } },
+  { name: "ai-7", specificationVersion: "v4", finish: (unified) => ({ unified, raw: undefined }), usage: { inputTokens: total(1), outputTokens: total(1) } },
+];
 
-test("wrapLanguageModel of the AI SDK runs a loop of tools, whole and streamed", { skip: sdk === undefined && "the package ai is not installed: make test-typescript" }, async (t) => {
-  const seasoned = await served(t, { holdout: false });
-  const usage = { inputTokens: { total: 1 }, outputTokens: { total: 1 } };
-  const prompts = [];
-  const script = () => {
-    const answers = [[CALL], [TEXT]];
-    const content = (prompt) => (prompts.push(prompt), answers.shift());
-    const finish = (parts) => ({ unified: parts[0].type === "tool-call" ? "tool-calls" : "stop", raw: undefined });
-    return new mocks.MockLanguageModelV3({
-      doGenerate: async ({ prompt }) => {
-        const parts = content(prompt);
-        return { content: parts, finishReason: finish(parts), usage, warnings: [] };
-      },
-      doStream: async ({ prompt }) => {
-        const parts = content(prompt);
-        const said = parts.flatMap((one) => (one.type === "text" ? [{ type: "text-start", id: "1" }, { type: "text-delta", id: "1", delta: one.text }, { type: "text-end", id: "1" }] : [one]));
-        return { stream: sdk.simulateReadableStream({ chunks: [...said, { type: "finish", finishReason: finish(parts), usage }] }) };
-      },
-    });
-  };
-  const refund = sdk.tool({ inputSchema: sdk.jsonSchema({ type: "object", properties: { order: { type: "number" } } }), execute: async () => ({ done: true }) });
-  for (const how of ["generateText", "streamText"]) {
-    const episode = seasoned.episode("desk", { id: how });
-    const model = sdk.wrapLanguageModel({ model: script(), middleware: seasonedMiddleware(episode) });
-    const options = { model, prompt: "My lamp arrived broken.", tools: { refund }, stopWhen: sdk.stepCountIs(3) };
-    const text = how === "generateText" ? (await sdk.generateText(options)).text : await sdk.streamText(options).text;
-    assert.equal(text, TEXT.text);
-    assert.equal(await episode.end({ reward: 1 }), how);
-  }
-  const stored = await seasoned.search("My lamp arrived broken.", { threshold: 1 });
-  assert.deepEqual(stored.neighbors.map((one) => one.episode_id).sort(), ["generateText", "streamText"]);
-  assert.match(JSON.stringify(prompts[2].at(-1)), /end of records/);
-});
+for (const { name, specificationVersion, finish, usage } of SDKS) {
+  const sdk = await import(name).catch(() => undefined);
+  const skip = sdk === undefined && `the package ${name} is not installed: make test-typescript`;
+  test(`wrapLanguageModel of ${name} runs a loop of tools, whole and streamed`, { skip }, async (t) => {
+    const Model = (await import(`${name}/test`))[`MockLanguageModel${specificationVersion.toUpperCase()}`];
+    const seasoned = await served(t, { holdout: false });
+    const prompts = [];
+    const script = () => {
+      const answers = [[CALL], [TEXT]];
+      const content = (prompt) => (prompts.push(prompt), answers.shift());
+      const reason = (parts) => finish(parts[0].type === "tool-call" ? "tool-calls" : "stop");
+      return new Model({
+        doGenerate: async ({ prompt }) => {
+          const parts = content(prompt);
+          return { content: parts, finishReason: reason(parts), usage, warnings: [] };
+        },
+        doStream: async ({ prompt }) => {
+          const parts = content(prompt);
+          const said = parts.flatMap((one) => (one.type === "text" ? [{ type: "text-start", id: "1" }, { type: "text-delta", id: "1", delta: one.text }, { type: "text-end", id: "1" }] : [one]));
+          return { stream: sdk.simulateReadableStream({ chunks: [...said, { type: "finish", finishReason: reason(parts), usage }] }) };
+        },
+      });
+    };
+    const refund = sdk.tool({ inputSchema: sdk.jsonSchema({ type: "object", properties: { order: { type: "number" } } }), execute: async () => ({ done: true }) });
+    for (const how of ["generateText", "streamText"]) {
+      const episode = seasoned.episode("desk", { id: how });
+      const model = sdk.wrapLanguageModel({ model: script(), middleware: seasonedMiddleware(episode, { specificationVersion }) });
+      const options = { model, prompt: "My lamp arrived broken.", tools: { refund }, stopWhen: sdk.stepCountIs(3) };
+      const text = how === "generateText" ? (await sdk.generateText(options)).text : await sdk.streamText(options).text;
+      assert.equal(text, TEXT.text);
+      assert.equal(await episode.end({ reward: 1 }), how);
+    }
+    const stored = await seasoned.search("My lamp arrived broken.", { threshold: 1 });
+    assert.deepEqual(stored.neighbors.map((one) => one.episode_id).sort(), ["generateText", "streamText"]);
+    assert.match(JSON.stringify(prompts[2].at(-1)), /end of records/);
+  });
+}

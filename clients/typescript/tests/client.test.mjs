@@ -67,8 +67,13 @@ test("client of a service without a holdout", async (t) => {
     other.record("s2", "b");
     await other.end({ ending: "truncated" });
     await other.feedback({ up: false, step: 0 });
-    const [rated] = (await seasoned.search("s1", { threshold: 1 })).neighbors;
-    assert.equal(rated.reward, -1);
+    const reward = async () => (await seasoned.search("s1", { threshold: 1 })).neighbors[0].reward;
+    assert.equal(await reward(), -1);
+    await other.feedback(0.25, { step: 0, author: "ann" });
+    assert.equal(await reward(), -0.75);
+    await seasoned.feedback(other, { reward: 0.5, step: 0 }, { author: "ann" });
+    assert.equal(await reward(), -0.5);
+    await assert.rejects(other.feedback(1, { step: 2 }), { name: "SeasonedRequestError", status: 404 });
   });
 
   await t.test("a conversation is stored, and recalled", async () => {
@@ -89,6 +94,26 @@ test("client of a service without a holdout", async (t) => {
     episode.record("s", "a", { reward: 1 });
     assert.deepEqual(await Promise.all([episode.end(), episode.end()]), ["end-twice", "end-twice"]);
     assert.throws(() => episode.record("s", "b"), /after the end/);
+  });
+
+  await t.test("a block that is left without an end() has an aborted episode, and an end() that failed is repeated", async () => {
+    const dispose = (episode) => episode[Symbol.asyncDispose ?? Symbol.for("Symbol.asyncDispose")]();
+    const left = seasoned.episode("left");
+    left.record("only in a block that was left", "a", { reward: 1 });
+    await dispose(left);
+    const talked = seasoned.episode("left");
+    talked.converse([{ role: "user", content: "only in a talk that was left" }], { role: "assistant", content: "hello" });
+    await dispose(talked);
+    const { neighbors } = await seasoned.search("only in a block that was left");
+    assert.ok(!neighbors.some((one) => one.state.includes("was left")), "it is no evidence");
+
+    const ended = seasoned.episode("left");
+    ended.record("a block that ended", "a");
+    await assert.rejects(ended.end({ reward: 1, signal: AbortSignal.abort(new Error("no service")) }), /no service/);
+    await dispose(ended);
+    const [found] = (await seasoned.search("a block that ended", { threshold: 1 })).neighbors;
+    assert.deepEqual([found.episode_id, found.reward], [ended.id, 1]);
+    await dispose(seasoned.episode("nothing recorded"));
   });
 
   await t.test("a refusal is an error with the value, the rule and the next step", async () => {

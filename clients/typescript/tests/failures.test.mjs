@@ -3,6 +3,7 @@
 import assert from "node:assert/strict";
 import { createServer } from "node:http";
 import { test } from "node:test";
+import { inspect } from "node:util";
 
 import { Seasoned, SeasonedError } from "../index.mjs";
 
@@ -100,6 +101,38 @@ for (const [what, answer, expected] of [
     assert.equal(seen[0].headers.authorization, "Bearer a-token-of-enough-characters");
   });
 }
+
+const step = { state: "s", action: "a" };
+for (const [method, ask, field] of [
+  ["decide", (one) => one.decide("s", ["a"]), "action"],
+  ["advice", (one) => one.advice("s"), "text"],
+  ["examples", (one) => one.examples("t"), "text"],
+  ["recall", (one) => one.recall([{ role: "user", content: "hi" }]), "block"],
+  ["record", (one) => one.record({ task: "t", steps: [step] }), "id"],
+  ["transcript", (one) => one.transcript([{ role: "user", content: "hi" }]), "id"],
+  ["search", (one) => one.search("s"), "neighbors"],
+  ["feedback", (one) => one.feedback("e", 1), "id"],
+  ["revoke", (one) => one.revoke("f"), "revoked"],
+  ["lift", (one) => one.lift(), "families"],
+]) {
+  test(`${method} refuses an answer without the field ${field}, or with another type`, async (t) => {
+    const { seasoned, seen } = await client(t, (_, response, number) => json(response, 200, number === 1 ? {} : { [field]: 7 }));
+    const expected = { name: "SeasonedAnswerError", status: 200 };
+    await assert.rejects(ask(seasoned), { ...expected, message: new RegExp(`"${field}" is missing`) });
+    await assert.rejects(ask(seasoned), { ...expected, message: new RegExp(`"${field}" is a number and no (string|list)`) });
+    assert.equal(seen.length, 2, "nothing is repeated");
+  });
+}
+
+test("an address that is refused is named without its password", () => {
+  for (const url of ["http://user:secret@localhost", "http://:secret@localhost", "user:secret@localhost", "http://user:secret@:x", "http://localhost/?key=secret", "http://localhost/#secret"]) {
+    assert.throws(
+      () => new Seasoned({ url }),
+      (error) => error instanceof SeasonedError && !inspect(error).includes("secret") && /url = .*\*\*\*/.test(error.message),
+      url,
+    );
+  }
+});
 
 test("what no request can have is refused before it is sent", async (t) => {
   const { seasoned, seen } = await client(t, (_, response) => json(response, 200, {}));

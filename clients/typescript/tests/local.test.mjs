@@ -3,6 +3,7 @@
 import assert from "node:assert/strict";
 import { spawn } from "node:child_process";
 import { readdir } from "node:fs/promises";
+import { createServer } from "node:net";
 import { join } from "node:path";
 import { fileURLToPath } from "node:url";
 import { test } from "node:test";
@@ -20,6 +21,7 @@ test("a service that is killed is started again, and has what was stored", SLOW,
   process.env.TMPDIR = own;
   t.after(() => (before === undefined ? delete process.env.TMPDIR : (process.env.TMPDIR = before)));
   const seasoned = await served(t, { holdout: false });
+  const base = seasoned.baseURL("run-7");
   const step = { state: "page:cart", action: "pay", reward: 1 };
   await seasoned.record({ id: "before", task: "t", steps: [step] });
   const killed = processOf(seasoned);
@@ -30,10 +32,22 @@ test("a service that is killed is started again, and has what was stored", SLOW,
   assert.notEqual(restarted.pid, killed.pid);
   const left = (await readdir(own)).filter((name) => !name.startsWith("seasoned-test-"));
   assert.deepEqual(left, [], "no token is left behind");
+  assert.equal(seasoned.baseURL("run-7"), base, "clients of model APIs find it where it was");
+
+  const warnings = [];
+  process.on("warning", (warning) => warnings.push(warning.message));
+  restarted.kill("SIGKILL");
+  await until(() => processOf(seasoned) === undefined, "the end of the service");
+  const other = createServer().listen(Number(new URL(base).port), "127.0.0.1");
+  t.after(() => other.close());
+  await seasoned.advice("s", { timeoutMs: 60_000 });
+  assert.notEqual(seasoned.baseURL("run-7"), base);
+  assert.match(warnings.join(), /was taken while the service did not run.*Call baseURL again/);
+  const last = processOf(seasoned);
 
   await seasoned.close();
   await seasoned.close();
-  assert.equal(isRunning(restarted.pid), false);
+  assert.equal(isRunning(last.pid), false);
   await assert.rejects(seasoned.advice("s"), /after close\(\)/);
 });
 
@@ -63,6 +77,15 @@ test("a script ends without close(), and its service with it", SLOW, async (t) =
   await until(() => node.exitCode !== null, "the end of the script");
   assert.equal(node.exitCode, 0);
   await until(() => !isRunning(pid), "the end of the service");
+});
+
+test("a path that starts with a dash is a path", SLOW, async (t) => {
+  const [own, before] = [await folder(t), process.cwd()];
+  process.chdir(own);
+  t.after(() => process.chdir(before));
+  const seasoned = await Seasoned.local("--help.db", { command: COMMAND });
+  await seasoned.close();
+  assert.ok((await readdir(own)).includes("--help.db"));
 });
 
 test("what cannot be started says why, and what to do", async (t) => {

@@ -38,6 +38,7 @@ def add_any_feedback(
     """Store feedback of one of these forms, and return it as JSON.
 
     - `{"kind": KIND, ..., "episode_id": ID}`: typed feedback on an episode, as everywhere;
+    - `{"reward": NUMBER, "episode_id": ID, "step": NUMBER}`: a reward on a step of an episode, by default the last;
     - `{"inference_id": ID, "question": NAME}` with `reward`, `right`, `up`, a `kind` with its fields, or `revoke`;
     - `{"metric_name": NAME, "value": VALUE, "inference_id" or "episode_id": ID}`: TensorZero's form;
     - a score of Langfuse, feedback of Portkey, or OpenTelemetry's evaluation result: `foreign_scores.read_score`,
@@ -52,6 +53,8 @@ def add_any_feedback(
         return _add_metric(memory, body, holder, declared_sources(scores))
     if is_foreign_score(body):
         return _add_score(memory, body, holder, scores)
+    if "reward" in body and "episode_id" in body and "inference_id" not in body:
+        return _add_reward(memory, body, holder)
     if "inference_id" in body or "reward" in body or "revoke" in body:
         return _add_outcome(memory, body, holder)
     if "episode_id" not in body:
@@ -101,6 +104,27 @@ def revoke_any_feedback(
     memory.revoke(feedback_id)
 
 
+def _add_reward(memory: Memory, body: Mapping[str, Any], holder: Token) -> dict[str, Any]:
+    """Store a reward on a step of an episode."""
+    check_json_fields("a reward", body, ["reward", "episode_id", "step", *_TARGET])
+    about = authored(holder, {name: body[name] for name in _TARGET if name in body})
+    reward, step = _reward(memory, body, holder, about), body.get("step")
+    _check_running(memory, body["episode_id"], None, holder, reward, step)
+    target = _running_id(memory, check_text("episode_id", body["episode_id"]), holder)
+    _check_stored(memory, target, reward, step)
+    id_ = memory.feedback(target, reward, step, **about)
+    return {"id": id_, "episode_id": target, "reward": body["reward"]}
+
+
+def _reward(memory: Memory, body: Mapping[str, Any], holder: Token, about: Mapping[str, Any]) -> float:
+    """Return the reward of a body, within the cap of its author."""
+    if isinstance(body["reward"], bool):
+        raise InputError("reward = true or false", "a reward is a number", 'Send "up" for a thumb.')
+    reward = check_reward("reward", body["reward"])
+    check_reward_cap(memory, holder, reward, about.get("weight", 1.0))
+    return reward
+
+
 def _add_outcome(memory: Memory, body: Mapping[str, Any], holder: Token) -> dict[str, Any]:
     """Store the outcome of a decision."""
     if "inference_id" not in body:
@@ -127,12 +151,9 @@ def _add_outcome(memory: Memory, body: Mapping[str, Any], holder: Token) -> dict
         return {"revoked": feedback_id}
     about = authored(holder, {name: body[name] for name in _TARGET if name in body})
     if named == ["reward"]:
-        if isinstance(body["reward"], bool):
-            raise InputError("reward = true or false", "a reward is a number", 'Send "up" for a thumb.')
         if "comment" in body:
             raise InputError("a comment on a reward", "typed feedback has a comment", "Send a thumb or a label.")
-        reward = check_reward("reward", body["reward"])
-        check_reward_cap(memory, holder, reward, about.get("weight", 1.0))
+        reward = _reward(memory, body, holder, about)
         target = _ended(memory, *place, reward)
         return {"id": _stored(memory, target, reward, about), "episode_id": target, "reward": body["reward"]}
     plain = {name: value for name, value in body.items() if name not in ("inference_id", "question", *_TARGET)}
