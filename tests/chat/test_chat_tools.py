@@ -139,6 +139,8 @@ def test_escapes_in_pieces_are_removed(size):
         ("cd sub && make test", ("cd", "make test")),
         ("uv run pytest -q", ("uv run pytest",)),
         ("python -m pytest -x", ("python -m pytest",)),
+        ("python -m timeit 'import os'", ("python -m timeit 'import os'",)),
+        ("python3 -m cProfile tool.py", ("python3 -m cProfile tool.py",)),
         ("python -c 'import os'", ("python -c 'import os'",)),
         ("python tool.py --fast", ("python tool.py",)),
         ("sudo make install", ("sudo make install",)),
@@ -247,6 +249,37 @@ def test_command_that_reads_through_a_link_is_asked_for(repo):
     (repo / "notes").symlink_to(repo.parent / "outside.txt")
     outcome, screen = use(repo, "run", ["n"], ["run"], command="cat notes")
     assert outcome.denied and "it names notes, outside" in screen.questions[0][0]
+
+
+@pytest.mark.parametrize("pattern", ["note*", "no[t]es", "sub/*", "./sub/../not?s", "s*/config"])
+def test_pattern_that_matches_a_link_to_the_outside_is_asked_for(repo, pattern):
+    (repo / ".git").mkdir()
+    (repo / ".git" / "config").write_text("token = secret\n")
+    (repo / "sub").mkdir()
+    (repo / "notes").symlink_to(repo.parent / "outside.txt")
+    (repo / "sub" / "config").symlink_to(repo / ".git" / "config")
+    outcome, screen = use(repo, "run", ["n"], ["run"], command=f"grep secret {pattern}")
+    assert outcome.denied and "a link that leads" in screen.questions[0][0]
+    assert command_request("grep secret *.py", repo).lasting
+
+
+@pytest.mark.parametrize(
+    ("tool", "arguments"),
+    [
+        ("read_file", {"path": ".git/config"}),
+        ("read_file", {"path": "link"}),
+        ("search", {"pattern": "token", "path": ".GIT"}),
+        ("search", {"pattern": "token", "path": "link"}),
+    ],
+)
+def test_files_of_git_are_read_only_if_the_user_says_so_each_time(repo, tool, arguments):
+    for name in (".git", ".GIT"):
+        (repo / name).mkdir(exist_ok=True)
+        (repo / name / "config").write_text("token = secret\n")
+    (repo / "link").symlink_to(repo / ".git" / "config")
+    denied, screen = use(repo, tool, ["n"], ["edit", "run"], **arguments)
+    assert denied.denied and "secret" not in denied.text and "Read" in screen.questions[0][0]
+    assert "secret" in use(repo, tool, ["y"], **arguments)[0].text
 
 
 def test_permission_is_remembered_by_kind(repo):

@@ -8,7 +8,7 @@ import subprocess
 import pytest
 from chat_scripts import TESTS, Answers, ask, calls, chat, rewards, run
 
-from seasoned.chat import TurnInterrupt, chat_memory
+from seasoned.chat import SlashCommands, TurnInterrupt, chat_memory
 from seasoned.chat.prompt_window import unbroken_marks
 from seasoned.errors import InputError, ModelUnavailableError, NotFoundError
 from seasoned.llms import ScriptedLLM
@@ -91,9 +91,28 @@ def test_error_of_the_model_ends_the_turn_and_not_the_session(tmp_path):
         roles = [message.role for message in assistant.llm.requests[-1].messages]
         stored = [(each.task, each.ending) for each in assistant.memory.episodes()]
     assert (first.ended, first.error, second.answer) == ("error", down, "Back again.")
-    assert roles == ["system", "user", "assistant", "tool", "user"]
+    assert roles == ["system", "user", "assistant", "tool", "assistant", "user"]
     assert stored == [("go", "truncated"), ("go on", "terminated")]
     assert "Nothing is lost" in screen.text
+
+
+def test_no_two_messages_of_the_user_follow_each_other_after_an_error(tmp_path):
+    down = ModelUnavailableError("the endpoint", "it answers", "Try again.")
+    with chat(tmp_path, [down, run("true"), down, "Back again."]) as assistant:
+        for request in ("go", "go again", "go on"):
+            ask(assistant, request)
+        sent = assistant.llm.requests[-1].messages
+    assert [each.role for each in sent] == [
+        "system",
+        "user",
+        "assistant",
+        "user",
+        "assistant",
+        "tool",
+        "assistant",
+        "user",
+    ]
+    assert "without an answer" in sent[2].content
 
 
 def test_closed_pipe_loses_nothing(tmp_path):
@@ -138,6 +157,21 @@ def test_interrupt_keeps_what_was_said_and_the_user_steers(tmp_path):
     assert again.answer == "As you like."
 
 
+def test_interrupted_calls_are_in_the_cost_also_of_a_resumed_session(tmp_path):
+    async def cost(assistant):
+        await SlashCommands(assistant, ScriptedLLM).run("/cost")
+        return assistant.screen.text
+
+    with chat(tmp_path, Slow([]), Answers()) as assistant:
+        report = interrupted(assistant)
+        shown = asyncio.run(cost(assistant))
+    assert "0 calls" in shown and "1 call broken off: about" in shown and "cost unknown" in shown
+    assert report.unfinished.prompt_tokens > 50 and report.unfinished.completion_tokens > 0
+    assert report.record()["usage"]["unfinished_calls"] == 1
+    with chat(tmp_path, ["ok"], Answers(), session="latest") as assistant:
+        assert "1 call broken off" in asyncio.run(cost(assistant))
+
+
 def test_interrupt_kills_the_command_and_answers_every_open_call(tmp_path):
     with chat(tmp_path, [calls(("run", {"command": "sleep 50"}), ("run", {"command": "true"}))]) as assistant:
         report = interrupted(assistant, after_s=0.4)
@@ -165,7 +199,7 @@ def test_resumed_session_goes_on_and_stores_what_a_killed_process_left(tmp_path)
         assert [each.ending for each in assistant.memory.episodes()] == ["terminated", "truncated"]
         ask(assistant, "go on")
         sent = [message.role for message in assistant.llm.requests[0].messages]
-    assert sent == ["system", "user", "assistant", "user", "assistant", "tool", "user"]
+    assert sent == ["system", "user", "assistant", "user", "assistant", "tool", "assistant", "user"]
 
 
 def test_session_cannot_be_open_twice_but_two_chats_can(tmp_path):
@@ -258,6 +292,23 @@ def test_undo_of_a_file_that_changed_since_does_nothing(tmp_path):
         with pytest.raises(InputError, match="changed since"):
             assistant.undo()
     assert (tmp_path / "repo" / "a.py").read_text() == "mine\n"
+
+
+def test_undo_offers_to_skip_a_file_that_changed_since(tmp_path):
+    writes = [calls(("write_file", {"path": f"{name}.py", "content": "x = 1\n"})) for name in "ab"]
+    screen = Answers("n", "y")
+    with chat(tmp_path, [*writes, "Done."], screen) as assistant:
+        ask(assistant, "go")
+        folder = tmp_path / "repo"
+        (folder / "b.py").write_text("mine\n")
+        commands = SlashCommands(assistant, ScriptedLLM)
+        asyncio.run(commands.run("/undo"))
+        assert (folder / "a.py").exists() and "b.py has changed since" in screen.questions[0][0]
+        asyncio.run(commands.run("/undo"))
+        assert not (folder / "a.py").exists() and (folder / "b.py").read_text() == "mine\n"
+        asyncio.run(commands.run("/undo"))
+        assert "no change that could be undone" in screen.text
+        assert [entry.change.path for entry in assistant.ledger.entries()] == ["b.py"]
 
 
 @pytest.mark.parametrize(

@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 import contextlib
 import json
+import time
 from collections.abc import Callable
 from dataclasses import dataclass, field, replace
 from typing import Any
@@ -31,7 +32,7 @@ from seasoned.chat.turn_record import (
 from seasoned.errors import InputError, NotFoundError, SeasonedError, StoreError, counted
 from seasoned.memory import Memory
 from seasoned.protocols import LLM, Completion, CompletionRequest, Message, StreamingLLM, ToolCall, Usage
-from seasoned.states.text_budget import one_line
+from seasoned.states.text_budget import estimated_tokens, one_line
 from seasoned.states.transcript.conversation_states import turn_actions
 from seasoned.states.transcript.text_calls import text_turn
 from seasoned.types import Choice, Feedback, Thumbs, normalize_action
@@ -81,7 +82,8 @@ class TurnReport:
         changed: the paths of changed files.
         recalled: what was recalled for each answer.
         rewards: the step, source and value of each.
-        usage: of the model.
+        usage: of the model, of complete answers.
+        unfinished: of answers that were broken off, as estimated.
     """
 
     turn: str
@@ -93,6 +95,7 @@ class TurnReport:
     recalled: list[Recollection] = field(default_factory=list)
     rewards: list[tuple[int, str, float]] = field(default_factory=list)
     usage: Usage = field(default_factory=Usage)
+    unfinished: Usage = field(default_factory=Usage)
 
     def record(self) -> dict[str, Any]:
         """Return the report as JSON values."""
@@ -110,6 +113,7 @@ class TurnReport:
                 "prompt_tokens": self.usage.prompt_tokens,
                 "completion_tokens": self.usage.completion_tokens,
                 "cost_usd": self.usage.cost_usd,
+                "unfinished_calls": self.unfinished.calls,
             },
         }
 
@@ -312,7 +316,7 @@ class Assistant:
 
     async def _complete(self, request: CompletionRequest, *, shows: bool) -> Completion:
         self._partial.clear()
-        n_chars = 0
+        n_chars, began_s = 0, time.perf_counter()
 
         def show(text: str) -> None:
             nonlocal n_chars
@@ -328,6 +332,10 @@ class Assistant:
                 answer = await self.llm.complete(request)
                 if shows:
                     show(answer.text)
+        except BaseException as error:
+            if n_chars or not isinstance(error, SeasonedError):  # a server that answers with an error charges nothing
+                self._spend_unfinished(request, time.perf_counter() - began_s)
+            raise
         finally:
             if self._partial:
                 self.screen.end_text()
@@ -336,6 +344,14 @@ class Assistant:
         if self.last is not None:
             self.last.usage += answer.usage
         return answer
+
+    def _spend_unfinished(self, request: CompletionRequest, latency_s: float) -> None:
+        """Count an answer that was broken off, by the size of its texts: the server states no tokens of it."""
+        prompt_tokens = sum(estimated_tokens(each.content) for each in request.messages)
+        usage = Usage(1, 0, prompt_tokens, estimated_tokens("".join(self._partial)), latency_s, None)
+        self.log.spend(usage, is_finished=False)
+        if self.last is not None:
+            self.last.unfinished += usage
 
     def _as_message(self, turn: ChatTurn, answer: Completion, number: int = 0) -> Message | None:
         """Return an answer as a message with calls of unique ids, also those that a model wrote into its text."""
@@ -481,6 +497,17 @@ class Assistant:
                     return turn.id
         raise NotFoundError("feedback before an answer", "feedback is on the last turn", "Ask for something first.")
 
+    def last_change(self) -> RecordedChange:
+        """Return the change that `undo` would take back.
+
+        Raises:
+            NotFoundError: there is none.
+        """
+        entry = self.ledger.last(self.log.session)
+        if entry is None:
+            raise NotFoundError("undo", "this session has no change that could be undone", "Ask for another change.")
+        return entry
+
     def undo(self) -> RecordedChange:
         """Undo the last change of this session, and learn from it.
 
@@ -488,9 +515,7 @@ class Assistant:
             NotFoundError: there is none.
             InputError: the file was changed since; nothing is undone.
         """
-        entry = self.ledger.last(self.log.session)
-        if entry is None:
-            raise NotFoundError("undo", "this session has no change that could be undone", "Ask for another change.")
+        entry = self.last_change()
         change = entry.change
         self.toolbox.repository.replace(change.path, change.after, change.before)
         self.ledger.undo(entry)

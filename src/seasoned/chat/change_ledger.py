@@ -86,6 +86,10 @@ class ChangeLedger:
         append_line(self._file, {"kind": "undone", "number": entry.number})
         self.see(entry.change.path, entry.change.before)
 
+    def skip(self, entry: RecordedChange) -> None:
+        """Note that a change stays: `last` returns the one before it, and what becomes of it is still judged."""
+        append_line(self._file, {"kind": "skipped", "number": entry.number})
+
     def entries(self) -> list[RecordedChange]:
         """Return the changes that were not undone, in order; those whose texts are gone are left out."""
         records = list(read_lines(self._path))
@@ -100,8 +104,10 @@ class ChangeLedger:
         return found
 
     def last(self, session: str) -> RecordedChange | None:
-        """Return the last change of a session that was not undone."""
-        return next((entry for entry in reversed(self.entries()) if entry.session == session), None)
+        """Return the last change of a session that was neither undone nor skipped."""
+        skipped = {record.get("number") for record in read_lines(self._path) if record.get("kind") == "skipped"}
+        own = (entry for entry in reversed(self.entries()) if entry.session == session)
+        return next((entry for entry in own if entry.number not in skipped), None)
 
     def is_own(self, path: str, text: str | None) -> bool:
         """Return whether a chat wrote this text to the file, or has seen it there."""

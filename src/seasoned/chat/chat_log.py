@@ -81,7 +81,8 @@ class ChatLog:
 
     Attributes:
         turns: those so far.
-        usage: of the model so far.
+        usage: of the model so far, of complete answers.
+        unfinished: of answers that an interrupt or an error ended, as estimated from their texts; its cost is unknown.
 
     Raises:
         NotFoundError: there is no such session.
@@ -102,7 +103,7 @@ class ChatLog:
         folder.mkdir(parents=True, exist_ok=True, mode=0o700)
         self.session = session or f"{time.strftime('%Y%m%d-%H%M%S')}-{uuid.uuid4().hex[:6]}"
         self.turns: list[ChatTurn] = []
-        self.usage = Usage()
+        self.usage = self.unfinished = Usage()
         path = folder / f"{self.session}.jsonl"
         if session is not None and (session != Path(session).name or not path.is_file()):
             raise NotFoundError(f"session {excerpt(session)}", "there is no such session here", "See: --sessions")
@@ -152,10 +153,13 @@ class ChatLog:
         turn.is_stored = True
         self._append("stored", turn=turn.id)
 
-    def spend(self, usage: Usage) -> None:
+    def spend(self, usage: Usage, *, is_finished: bool = True) -> None:
         """Add the usage of a call of the model."""
-        self.usage += usage
-        self._append("usage", usage=asdict(usage))
+        if is_finished:
+            self.usage += usage
+        else:
+            self.unfinished += usage
+        self._append("usage" if is_finished else "unfinished", usage=asdict(usage))
 
     def close(self) -> None:
         """Close the file."""
@@ -176,6 +180,9 @@ class ChatLog:
             kind = record.get("kind")
             if kind == "usage":
                 self.usage += Usage(**record["usage"])
+                continue
+            if kind == "unfinished":
+                self.unfinished += Usage(**record["usage"])
                 continue
             id_ = record.get("turn")
             if not isinstance(id_, str):

@@ -7,6 +7,8 @@ import re
 import shlex
 from collections.abc import Iterable
 from dataclasses import dataclass
+from glob import iglob
+from itertools import islice
 from pathlib import Path
 
 from seasoned.errors import InputError, excerpt
@@ -88,6 +90,8 @@ _SHELL_WORDS = (  # a command follows, or they change what later words mean
     *("export", "fi", "for", "function", "hash", "if", "in", "let", "local", "mapfile", "printf", "read", "readarray"),
     *("readonly", "select", "set", "shopt", "then", "trap", "typeset", "unalias", "unset", "until", "while"),
 )
+_RUN_CODE = ("IPython", "asyncio", "cProfile", "code", "coverage", "pdb", "profile", "runpy", "timeit", "trace")
+"""Modules of Python that run the code or the program in their arguments: `python -m timeit CODE`."""
 _RUNNERS = (  # the rest of the command is one
     *(("bundle", "exec"), ("hatch", "run"), ("pdm", "run"), ("pipenv", "run"), ("poetry", "run"), ("rye", "run")),
     ("uv", "run"),
@@ -100,6 +104,8 @@ _GIT_RUNS = re.compile(
     re.DOTALL,
 )
 _TARGET = re.compile(r"[\w./][\w./-]*|-[jksB]*\d*")
+_PATTERN = re.compile(r"[*?\[]")
+_MAX_PATTERNS, _MAX_MATCHES = 3, 2000
 _DEVICES = ("/dev/null", "/dev/stdin", "/dev/stdout", "/dev/stderr", "/dev/zero")
 
 
@@ -186,7 +192,7 @@ def _kind(words: list[str]) -> str | None:
         return None
     if _INTERPRETERS.fullmatch(name):
         if first == "-m" and len(words) > 2:
-            return f"{program} -m {words[2]}"
+            return None if words[2] in _RUN_CODE else f"{program} -m {words[2]}"
         return f"{program} {first}" if first and not first.startswith("-") else None
     if name not in _WITH_COMMAND:
         return program
@@ -211,6 +217,8 @@ def _each_time(word: str, root: Path) -> str:
         outside = text.startswith("~") or text.lower().startswith("file:")
         if outside or re.search(r"(?:^|/)\.[^/]*[*?\[]", text):  # `.*` may be `..`
             return f"it names {word}, outside the repository"
+        if _PATTERN.search(text) and (why := _of_matches(text, root)):
+            return f"{word} matches {why}"
         if text in _DEVICES:
             continue
         found = Path(os.path.realpath(root / text))  # any word may name a link
@@ -219,6 +227,25 @@ def _each_time(word: str, root: Path) -> str:
                 return f"it names {word}, outside the repository"
         elif ".git" in [part.lower() for part in (*found.relative_to(root).parts, *text.split("/"))]:
             return f"it names {word}, in .git"
+    return ""
+
+
+def _of_matches(pattern: str, root: Path) -> str:
+    """Return what a pattern of the shell matches outside the repository, such as a link's target; empty for nothing."""
+    if sum(bool(_PATTERN.search(part)) for part in pattern.split("/")) > _MAX_PATTERNS:
+        return "paths in too many folders to look through"
+    try:
+        matches = list(islice(iglob(pattern, root_dir=root), _MAX_MATCHES + 1))  # noqa: PTH207, as a shell does
+    except (OSError, ValueError, re.error):
+        return "paths that cannot be listed"
+    if len(matches) > _MAX_MATCHES:
+        return f"more than {_MAX_MATCHES} paths"
+    for match in matches:
+        found = Path(os.path.realpath(root / match))
+        if not found.is_relative_to(root):
+            return f"{match}, a link that leads outside the repository"
+        if ".git" in [part.lower() for part in found.relative_to(root).parts]:
+            return f"{match}, a link that leads into .git"
     return ""
 
 

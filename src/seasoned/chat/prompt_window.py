@@ -19,6 +19,7 @@ _JOINT = "\u2060"  # a word joiner: without width, and in no control token
 _BRACKET = f"[{re.escape(MARK_CHARACTERS)}]"
 _MARKS = re.compile(rf"(?!<=|\[(?:[\]\"'(]|[0-9]{{1,9}}\])|[\]>][),.:;\"'`]){_BRACKET}(?!\s|\Z)")
 _LEFT_OUT = "(left out, to fit the context)"
+_UNANSWERED = Message("assistant", "(This turn ended without an answer.)")
 _KEPT_RESULTS = 2
 
 
@@ -76,7 +77,8 @@ def request_messages(
     r"""Return the messages of the next request.
 
     Older turns that do not fit are left out, whole. If the last turn alone does not fit, its results lose their texts,
-    the oldest first, except the last two. The block is appended to the last message.
+    the oldest first, except the last two. The block is appended to the last message. An earlier turn without an answer,
+    after an error say, gets one that says so: several servers refuse two messages of the user in a row.
 
     Args:
         system: the instructions.
@@ -102,10 +104,11 @@ def request_messages(
         room -= _size(last[at])
     kept: list[Message] = []
     for turn in reversed(turns[:-1]):
-        room -= sum(map(_size, turn.messages))
+        answered = turn.messages if turn.messages[-1].role == "assistant" else [*turn.messages, _UNANSWERED]
+        room -= sum(map(_size, answered))
         if room < 0:
             break
-        kept = [*turn.messages, *kept]
+        kept = [*answered, *kept]
     messages = [Message("system", system), *map(_guarded, [*kept, *last])]
     if block:
         messages[-1] = replace(messages[-1], content=f"{messages[-1].content}\n\n{block}".lstrip("\n"))

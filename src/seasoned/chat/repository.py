@@ -19,6 +19,7 @@ __all__ = [
     "FileText",
     "Repository",
     "default_memory_path",
+    "git_folders",
     "repository_namespace",
     "repository_root",
     "sessions_folder",
@@ -44,6 +45,37 @@ def repository_root(folder: str | os.PathLike[str] = ".") -> Path:
     if not start.is_dir():
         raise NotFoundError(f"{excerpt(str(folder))}", "this folder does not exist", "Check the path.")
     return next((each for each in (start, *start.parents) if (each / ".git").exists()), start)
+
+
+def git_folders(root: Path) -> tuple[Path, ...]:
+    """Return the folders outside of a repository that git itself writes in: those of a linked worktree or a submodule.
+
+    Of a worktree these are its own git folder, and the objects, references and logs of the repository that it belongs
+    to; not the hooks and the configuration of that one. Of a submodule it is its git folder. A `.git` file that names a
+    folder which does not name this repository in return opens nothing.
+
+    Args:
+        root: of the repository.
+
+    Example:
+        >>> git_folders(Path("/repo"))
+        ()
+    """
+    try:
+        named = (root / ".git").read_text("utf-8")[:4096]
+        if not named.startswith("gitdir: "):
+            return ()
+        folder = Path(os.path.realpath(root / named.removeprefix("gitdir: ").rstrip("\n")))
+        if folder.parent.name == "worktrees":
+            if Path(os.path.realpath((folder / "gitdir").read_text("utf-8").rstrip("\n"))) != root / ".git":
+                return ()
+            return (folder, *(folder.parents[1] / name for name in ("objects", "refs", "logs")))
+        found = re.search(r"^\s*worktree = (.+)$", (folder / "config").read_text("utf-8"), re.MULTILINE)
+        if "modules" in folder.parts and found and Path(os.path.realpath(folder / found[1])) == root:
+            return (folder,)
+    except (OSError, ValueError):  # an ordinary repository, or none
+        pass
+    return ()
 
 
 def repository_namespace(root: Path) -> str:
@@ -133,6 +165,14 @@ class Repository:
         """Return a path as it is shown: relative to the root."""
         return path.relative_to(self.root).as_posix()
 
+    def is_of_git(self, name: object) -> bool:
+        """Return whether a path leads into `.git`, where hooks, and a configuration with keys, are.
+
+        Raises:
+            InputError: it is no text, or leads outside.
+        """
+        return ".git" in map(str.lower, self.path(name).relative_to(self.root).parts)
+
     def read(self, name: object) -> FileText:
         """Return the text of a file.
 
@@ -183,7 +223,7 @@ class Repository:
             InputError: it leads outside, into `.git`, or to what is no file; or it has changed.
         """
         path = self.path(name)
-        if ".git" in map(str.lower, path.relative_to(self.root).parts):
+        if self.is_of_git(name):
             raise InputError(f"path {excerpt(name)}", "git's own files are not written", "Run a git command.")
         if path == self.root or path.is_dir():
             raise InputError(f"path {excerpt(name)}", "it is a folder", "Name a file.")

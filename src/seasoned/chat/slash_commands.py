@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 from collections.abc import Callable
 
 from seasoned.chat.assistant import Assistant
@@ -83,15 +84,30 @@ class SlashCommands:
 
     async def _undo(self, rest: str) -> str:
         del rest
-        entry = self._assistant.undo()
-        return f"undone: {entry.change.path} ({entry.change.counts} taken back)"
+        assistant = self._assistant
+        while True:
+            entry = assistant.last_change()
+            path = entry.change.path
+            with contextlib.suppress(InputError):  # a folder is there now, say
+                if assistant.toolbox.repository.read_or_none(path) == entry.change.after:
+                    assistant.undo()
+                    return f"undone: {path} ({entry.change.counts} taken back)"
+            question = f"{path} has changed since the chat wrote it. Leave it as it is, and undo the change before?"
+            if await assistant.screen.choose(question, {"y": "yes", "n": "no"}, "n") != "y":
+                return f"nothing is undone: {path} stays as it is"
+            assistant.ledger.skip(entry)
 
     async def _cost(self, rest: str) -> str:
         del rest
         usage = self._assistant.log.usage
         cost = "unknown" if usage.cost_usd is None else f"{usage.cost_usd:.4f} USD"
         tokens = f"{usage.prompt_tokens} + {usage.completion_tokens} tokens"
-        return f"{counted(usage.calls, 'call')}, {tokens}, {usage.latency_s:.1f} s, cost {cost}"
+        complete = f"{counted(usage.calls, 'call')}, {tokens}, {usage.latency_s:.1f} s, cost {cost}"
+        broken = self._assistant.log.unfinished
+        if not broken.calls:
+            return complete
+        estimated = f"about {broken.prompt_tokens} + {broken.completion_tokens} tokens, cost unknown"
+        return f"{complete}\nand {counted(broken.calls, 'call')} broken off: {estimated}"
 
     async def _model(self, rest: str) -> str:
         if rest:

@@ -15,7 +15,7 @@ from seasoned.actions import call_action, parse_tool_call
 from seasoned.chat.chat_screen import ChatScreen, TurnInterrupt
 from seasoned.chat.file_change import FileChange, text_reward
 from seasoned.chat.permission_kinds import EDIT, FETCH, RUN, Permissions, RequestedAction, command_request
-from seasoned.chat.repository import Repository
+from seasoned.chat.repository import Repository, git_folders
 from seasoned.chat.terminal_text import plain_text
 from seasoned.chat.web_page import fetch_page, page_address
 from seasoned.checks import suggest
@@ -125,7 +125,7 @@ class Toolbox:
         self.repository, self.permissions, self.screen = repository, permissions, screen
         self.on_change: Callable[[FileChange], Callable[[], object]] = lambda _: lambda: None
         self._timeout_s = timeout_s
-        self._shells: dict[bool, Shell] = {}
+        self._shells: dict[tuple[bool, tuple[Path, ...]], Shell] = {}
         self._tools: dict[str, Callable[..., Awaitable[ToolOutcome]]] = {
             "read_file": self._read_file,
             "write_file": self._write_file,
@@ -166,7 +166,17 @@ class Toolbox:
 
     # ------------------------------------------------------------------------------------------ files
 
+    async def _git_refusal(self, path: str) -> ToolOutcome | None:
+        """Ask for reading git's own files, each time; return the outcome if it is not permitted."""
+        if not self.repository.is_of_git(path):
+            return None
+        question = f"Read {excerpt(plain_text(path), 200)} (hooks, and a configuration that may have keys)?"
+        answer = await self.screen.choose(question, {"y": "yes", "n": "no"}, "n")
+        return None if answer == "y" else self._denied((f"read {path}",), answer)
+
     async def _read_file(self, path: str, first_line: int = 1, n_lines: int = 400) -> ToolOutcome:
+        if refusal := await self._git_refusal(path):
+            return refusal
         lines = self.repository.read(path).splitlines()
         first = max(1, first_line)
         shown = lines[first - 1 : first - 1 + max(1, n_lines)]
@@ -176,6 +186,8 @@ class Toolbox:
         return ToolOutcome((_cut(plain_text(text)) or "(empty)") + more)
 
     async def _search(self, pattern: str, path: str = ".") -> ToolOutcome:
+        if refusal := await self._git_refusal(path):
+            return refusal
         found = await asyncio.to_thread(self.repository.search, pattern, path)
         return ToolOutcome(_cut(plain_text("\n".join(found))) or "(nothing found)")
 
@@ -258,7 +270,9 @@ class Toolbox:
                 fenced = False
             elif answer != "y":
                 return self._denied(missing, answer)
-        result = await self._shell(fenced).run(command)
+        # Git alone writes to the git folder of a linked worktree; no other command beside it gets in there.
+        is_git = bool(request.kinds) and all(kind.startswith("git ") for kind in request.kinds) and request.lasting
+        result = await self._shell(fenced, self._git_folders if fenced and is_git else ()).run(command)
         text = plain_text(result.output).strip("\n")
         ended = (
             f"exit code: {result.exit_code}" if result.ended == "exited" else f"exit code: 124\nstopped: {result.ended}"
@@ -266,10 +280,14 @@ class Toolbox:
         self.screen.line("\n".join([*text.splitlines()[-12:], ended]), "dim")
         return ToolOutcome(f"{_cut(text)}\n{ended}".lstrip("\n"), exit_code=result.exit_code)
 
-    def _shell(self, fenced: bool) -> Shell:
+    @functools.cached_property
+    def _git_folders(self) -> tuple[Path, ...]:
+        return git_folders(self.repository.root)
+
+    def _shell(self, fenced: bool, more: tuple[Path, ...] = ()) -> Shell:
         from seasoned.envs.shell.shell import Shell, ShellLimits  # loaded with the first command
 
-        if fenced not in self._shells:
+        if (fenced, more) not in self._shells:
             root = self.repository.root
             names = ("PATH", "VIRTUAL_ENV", "CONDA_PREFIX", "GOPATH", "JAVA_HOME", "CARGO_HOME", "RUSTUP_HOME")
             env = {name: os.environ[name] for name in names if os.environ.get(name)}
@@ -277,8 +295,9 @@ class Toolbox:
             if git.is_file():
                 env["GIT_CONFIG_GLOBAL"] = str(git)
             limits = ShellLimits(timeout_s=self._timeout_s, max_output_bytes=MAX_RESULT_CHARS)
-            self._shells[fenced] = Shell(root, limits=limits, env=env, writable=[root] if fenced else None)
-        return self._shells[fenced]
+            writable = [root, *more] if fenced else None
+            self._shells[fenced, more] = Shell(root, limits=limits, env=env, writable=writable)
+        return self._shells[fenced, more]
 
     # ------------------------------------------------------------------------------------------ the world
 
