@@ -128,7 +128,7 @@ ROOMS = {
         serve      : params format
         lift       : params format
         mcp        : params
-        chat       : model_options format
+        chat       : model_options params format
         memory     : lazy_group params format
         main       : lazy_group exit_codes
     """,

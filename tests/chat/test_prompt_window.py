@@ -5,8 +5,8 @@ import json
 import pytest
 from tests.template_marks import MARKS
 
-from seasoned.chat.chat_log import ChatTurn
-from seasoned.chat.prompt_window import broken_marks, in_arguments, request_messages, unbroken_marks
+from seasoned.chat.chat_log import ChatTurn, in_arguments
+from seasoned.chat.prompt_window import broken_marks, request_messages, unbroken_marks
 from seasoned.protocols import Message, ToolCall
 
 

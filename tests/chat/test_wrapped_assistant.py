@@ -6,6 +6,7 @@ import json
 import os
 import pty
 import re
+import stat
 import subprocess
 import sys
 import time
@@ -17,7 +18,7 @@ from hooked_calls import requests
 from json_server import JsonServer
 
 from seasoned import Memory
-from seasoned.chat import chat_memory
+from seasoned.chat import chat_memory, repository_namespace
 from seasoned.chat.wrapped.assistant_launch import assistant_launch, model_api, upstream_of
 from seasoned.chat.wrapped.command_guard import CommandGuard, guard_namespace
 from seasoned.cli.main import cli
@@ -96,6 +97,20 @@ def test_session_is_learned_from_and_the_exit_code_is_the_assistants(repository)
     assert episode.task == "run the tests" and episode.ending == "terminated"
     assert episode.arm in ("treated", "control")  # memory takes part
     assert not [each for each in repository.iterdir() if each.name.startswith(".claude")]
+
+
+def test_redacted_session_leaves_no_secret_on_disk(repository):
+    secret = "ann@example.com"
+    with Model(f"echo {secret}") as model:
+        done, seen = wrapped(repository, model, "claude", "0", f"write to {secret}", options=["--redact", "emails"])
+    assert done.exit_code == 0 and [command for command, *_ in seen["calls"]] == [f"echo {secret}"]
+    left = [path for path in repository.parent.rglob("*") if path.is_file() and repository not in path.parents]
+    assert [path.name for path in left if secret.encode() in path.read_bytes()] == []
+    assert {stat.S_IMODE(path.stat().st_mode) for path in left} == {0o600}
+    for namespace in (repository_namespace(repository), guard_namespace(repository)):
+        with Memory.open(repository.parent / "chat.db", namespace=namespace) as memory:
+            assert memory.redacted(secret) == "[email]"
+            assert any("[email]" in step.action for episode in stored(memory) for step in episode.steps)
 
 
 def test_command_that_failed_in_earlier_sessions_is_stopped(repository):

@@ -12,11 +12,11 @@ from typing import Any
 
 from seasoned.actions import parse_tool_call, readable_action
 from seasoned.chat.change_ledger import ChangeLedger, RecordedChange
-from seasoned.chat.chat_log import ChatLog, ChatTurn
+from seasoned.chat.chat_log import ChatLog, ChatTurn, in_arguments
 from seasoned.chat.chat_screen import ChatScreen, TurnInterrupt
 from seasoned.chat.code_outcomes import CodeOutcome, committed_outcomes, head_commit, user_outcomes
 from seasoned.chat.file_change import FileChange
-from seasoned.chat.prompt_window import in_arguments, request_messages, unbroken_marks
+from seasoned.chat.prompt_window import request_messages, unbroken_marks
 from seasoned.chat.recollection import ChatRecall, Recollection
 from seasoned.chat.terminal_text import plain_text
 from seasoned.chat.toolbox import INVALID, TOOLS, Toolbox, ToolOutcome
@@ -432,7 +432,9 @@ class Assistant:
 
     def _store(self, turn: ChatTurn, report: TurnReport, outcomes: TurnOutcomes) -> None:
         def store() -> None:
-            report.rewards = store_turn(self.memory, turn, report.ended, outcomes, model=self.llm.name)
+            report.rewards = store_turn(
+                self.memory, turn, report.ended, outcomes, model=self.llm.name, session=self.log.session
+            )
             self.log.stored(turn)
 
         self._unstored.append(store)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import contextlib
 import os
-from collections.abc import Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from pathlib import Path
 from typing import Any
 
@@ -34,11 +34,19 @@ GAMMA = 0.5
 """Of a repository's memory: a command that failed earns half of what the next one does, and not nearly all of it."""
 
 
-def chat_memory(path: str | os.PathLike[str], root: Path) -> Memory:
+def chat_memory(path: str | os.PathLike[str], root: Path, *, redact: Callable[[str], str] | None = None) -> Memory:
     """Open the memory of a repository: a namespace of its own, so that no other repository is recalled.
 
+    A new file is readable by this user alone.
+
+    Args:
+        path: of the memory of all repositories.
+        root: of the repository.
+        redact: rewrites every text before it is stored; None: what the repository's namespace records.
+
     Raises:
-        InputError: the folder of the file cannot be made.
+        InputError: the folder or the file cannot be made.
+        RedactionMismatchError: the repository's texts went through another redactor.
         StoreError: the store cannot be opened.
 
     Example:
@@ -48,14 +56,21 @@ def chat_memory(path: str | os.PathLike[str], root: Path) -> Memory:
     """
     text = os.fspath(path)
     if is_file(text) and text != ":memory:":
-        try:
-            Path(text).parent.mkdir(0o700, parents=True, exist_ok=True)  # it holds requests, commands and files
-        except OSError as error:
-            raise InputError(f"{text}: {error.strerror}", "the memory's folder can be made", "Name another.") from error
+        _make_private(Path(text))
     namespace = repository_namespace(root)
-    if text != ":memory:" and namespace in known_namespaces(text, read_only=False):
-        return Memory.open(text, namespace=namespace, gamma=GAMMA)
-    return Memory.open(text, namespace=namespace, gamma=GAMMA, encoder=ENCODERS["masked"])
+    is_new = text == ":memory:" or namespace not in known_namespaces(text, read_only=False)
+    encoder = ENCODERS["masked"] if is_new else None
+    return Memory.open(text, namespace=namespace, gamma=GAMMA, encoder=encoder, redact=redact)
+
+
+def _make_private(path: Path) -> None:
+    """Make the file of a new memory, and its folder, for this user alone: it holds requests, commands and files."""
+    try:
+        path.parent.mkdir(0o700, parents=True, exist_ok=True)
+        if not path.exists():
+            os.close(os.open(path, os.O_WRONLY | os.O_CREAT | os.O_CLOEXEC, 0o600))
+    except OSError as error:
+        raise InputError(f"{path}: {error.strerror}", "the memory's file can be made", "Name another.") from error
 
 
 @contextlib.contextmanager
@@ -67,6 +82,7 @@ def open_assistant(
     memory_path: str | os.PathLike[str] | None = None,
     session: str | None = None,
     granted: Iterable[str] = (),
+    redact: Callable[[str], str] | None = None,
     **settings: Any,
 ) -> Iterator[Assistant]:
     """Open an assistant in the repository of a folder; turns that a killed process left in its session are stored.
@@ -78,11 +94,14 @@ def open_assistant(
         memory_path: of the memory; None: `default_memory_path`.
         session: to go on with; `latest` for the last one; None: a new one.
         granted: kinds of actions that are permitted, see `Permissions`.
+        redact: rewrites every text before it is written to disk, in the memory and in the session; None: what the
+            repository's namespace records.
         settings: of the assistant, see `ChatSettings`.
 
     Raises:
         NotFoundError: there is no such folder or session.
         InputError: another chat has the session open.
+        RedactionMismatchError: the repository's texts went through another redactor.
         StoreError: the memory cannot be opened.
     """
     root = repository_root(folder)
@@ -91,9 +110,10 @@ def open_assistant(
     if session == "latest":
         session = next((name for name, _ in reversed(ChatLog.sessions(sessions))), None)
     with contextlib.ExitStack() as opened:
-        memory = opened.enter_context(chat_memory(path, root))
-        log = opened.enter_context(ChatLog(sessions, session))
-        ledger = opened.enter_context(contextlib.closing(ChangeLedger(sessions)))
+        memory = opened.enter_context(chat_memory(path, root, redact=redact))
+        rewrite = memory.session.redaction.query
+        log = opened.enter_context(ChatLog(sessions, session, rewrite))
+        ledger = opened.enter_context(contextlib.closing(ChangeLedger(sessions, rewrite)))
         toolbox = Toolbox(Repository(root), Permissions(granted), screen)
         assistant = Assistant(llm, memory, toolbox, log, ledger, ChatSettings(**settings))
         assistant.store_unended()

@@ -6,8 +6,10 @@ import contextlib
 import hashlib
 import io
 import time
+from collections.abc import Callable
 from dataclasses import dataclass
 from pathlib import Path
+from typing import Any
 
 from seasoned.chat.chat_log import append_line, read_lines
 from seasoned.chat.file_change import FileChange
@@ -37,8 +39,12 @@ class RecordedChange:
 class ChangeLedger:
     """A file that chats append to, beside the texts before and after each change.
 
+    A change with a secret, a text or path that the redactor rewrites, is not written to disk: its own process alone can
+    undo it and learn from it.
+
     Args:
         folder: of the sessions of one repository; made if it does not exist.
+        redact: the memory's redactor.
 
     Example:
         >>> import tempfile
@@ -50,7 +56,10 @@ class ChangeLedger:
         >>> folder.cleanup()
     """
 
-    def __init__(self, folder: Path) -> None:
+    def __init__(self, folder: Path, redact: Callable[[str], str] = str) -> None:
+        self._redact = redact
+        self._secret_texts: dict[str, str] = {}
+        self._secret_records: list[dict[str, Any]] = []
         folder.mkdir(parents=True, exist_ok=True, mode=0o700)
         self._texts = folder / "texts"
         self._texts.mkdir(exist_ok=True, mode=0o700)
@@ -61,8 +70,7 @@ class ChangeLedger:
     def add(self, change: FileChange, *, session: str, episode: str, step: int, head: str | None) -> RecordedChange:
         """Add a change before it counts as written; its texts are kept."""
         number = time.time_ns()
-        append_line(
-            self._file,
+        self._append(
             {
                 "kind": "change",
                 "number": number,
@@ -74,12 +82,14 @@ class ChangeLedger:
                 "step": step,
                 "head": head,
             },
+            change.before,
+            change.after,
         )
         return RecordedChange(number, change, session, episode, step, head)
 
     def see(self, path: str, text: str | None) -> None:
         """Note that a file's present text is known: a command of the chat made it, or it is judged already."""
-        append_line(self._file, {"kind": "seen", "path": path, "digest": _digest(text)})
+        self._append({"kind": "seen", "path": path, "digest": _digest(text)}, text)
 
     def undo(self, entry: RecordedChange) -> None:
         """Note that a change was undone."""
@@ -92,7 +102,7 @@ class ChangeLedger:
 
     def entries(self) -> list[RecordedChange]:
         """Return the changes that were not undone, in order; those whose texts are gone are left out."""
-        records = list(read_lines(self._path))
+        records = self._records()
         undone = {record.get("number") for record in records if record.get("kind") == "undone"}
         found = []
         for record in records:
@@ -114,22 +124,39 @@ class ChangeLedger:
         digest = _digest(text)
         return any(
             record.get("path") == path and record["after" if record["kind"] == "change" else "digest"] == digest
-            for record in read_lines(self._path)
+            for record in self._records()
         )
 
     def close(self) -> None:
         """Close the file."""
         self._file.close()
 
+    def _records(self) -> list[dict[str, Any]]:
+        """Return what was appended, in the order of the changes."""
+        return sorted([*read_lines(self._path), *self._secret_records], key=lambda record: record.get("number", 0))
+
+    def _append(self, record: dict[str, Any], *texts: str | None) -> None:
+        if any(self._is_secret(text) for text in (record["path"], *texts)):
+            self._secret_records.append(record)
+        else:
+            append_line(self._file, record)
+
+    def _is_secret(self, text: str | None) -> bool:
+        return text is not None and self._redact(text) != text
+
     def _keep(self, text: str | None) -> str | None:
         digest = _digest(text)
-        if digest is not None and text is not None and not (path := self._texts / digest).exists():
+        if digest is None or text is None:
+            return None
+        if self._is_secret(text):
+            self._secret_texts[digest] = text
+        elif not (path := self._texts / digest).exists():
             path.write_text(text, encoding="utf-8", newline="")
         return digest
 
     def _kept(self, digest: str | None) -> str | None:
-        if digest is None:
-            return None
+        if digest is None or digest in self._secret_texts:
+            return None if digest is None else self._secret_texts[digest]
         with (self._texts / digest).open(encoding="utf-8", newline="") as file:
             return file.read()
 

@@ -9,8 +9,8 @@ import json
 import os
 import time
 import uuid
-from collections.abc import Iterator, Mapping
-from dataclasses import asdict, dataclass, field
+from collections.abc import Callable, Iterator, Mapping
+from dataclasses import asdict, dataclass, field, replace
 from pathlib import Path
 from typing import Any, Self
 
@@ -18,7 +18,7 @@ from seasoned.errors import InputError, NotFoundError, StoreError, excerpt
 from seasoned.protocols import Message, ToolCall, Usage
 from seasoned.types import StepRef
 
-__all__ = ["ChatLog", "ChatTurn", "append_line", "read_lines"]
+__all__ = ["ChatLog", "ChatTurn", "append_line", "in_arguments", "read_lines"]
 
 
 def append_line(file: io.FileIO, record: Mapping[str, Any]) -> None:
@@ -78,6 +78,8 @@ class ChatLog:
     Args:
         folder: of the sessions of one repository; made if it does not exist.
         session: the id of a session to go on with; None: a new one.
+        redact: rewrites every text before it is written. The turns of this process keep theirs as they are; those of a
+            session that is gone on with are as they were written.
 
     Attributes:
         turns: those so far.
@@ -99,7 +101,8 @@ class ChatLog:
         >>> folder.cleanup()
     """
 
-    def __init__(self, folder: Path, session: str | None = None) -> None:
+    def __init__(self, folder: Path, session: str | None = None, redact: Callable[[str], str] = str) -> None:
+        self._redact = redact
         folder.mkdir(parents=True, exist_ok=True, mode=0o700)
         self.session = session or f"{time.strftime('%Y%m%d-%H%M%S')}-{uuid.uuid4().hex[:6]}"
         self.turns: list[ChatTurn] = []
@@ -141,7 +144,8 @@ class ChatLog:
         if shown:
             turn.shown[len(turn.messages)] = shown
         turn.messages.append(message)
-        self._append("message", turn=turn.id, message=asdict(message), shown=[list(place) for place in shown])
+        written = asdict(_redacted(message, self._redact))
+        self._append("message", turn=turn.id, message=written, shown=[list(place) for place in shown])
 
     def end(self, turn: ChatTurn, ended: str) -> None:
         """End a turn."""
@@ -197,6 +201,52 @@ class ChatLog:
                 turn.messages.append(_message(record["message"]))
             turn.is_ended |= kind == "end"
             turn.is_stored |= kind == "stored"
+
+
+def in_arguments(change: Callable[[str], str], arguments: str) -> str:
+    r"""Return the arguments of a call, a JSON text, with every string in them changed, also where it is escaped.
+
+    Example:
+        >>> in_arguments(str.upper, r'{"new": ["\u0061"]}')
+        '{"NEW": ["A"]}'
+    """
+    try:
+        value = json.loads(arguments)
+        changed = _in_strings(change, value)
+        return arguments if changed == value else json.dumps(changed, ensure_ascii=False)
+    except (ValueError, RecursionError):
+        return change(arguments)
+
+
+def _redacted_arguments(redact: Callable[[str], str], arguments: str) -> str:
+    """Return the arguments of a call redacted: each string by itself, then the whole, where a name tells of a secret.
+
+    A whole that is no JSON any more is returned as one string in it, so that a server takes it back.
+    """
+    each = in_arguments(redact, arguments)
+    whole = redact(each)
+    if whole == each:
+        return each
+    try:
+        json.loads(whole)
+    except (ValueError, RecursionError):
+        return json.dumps({"redacted": whole}, ensure_ascii=False)
+    return whole
+
+
+def _in_strings(change: Callable[[str], str], value: Any) -> Any:
+    if isinstance(value, str):
+        return change(value)
+    if isinstance(value, list):
+        return [_in_strings(change, each) for each in value]
+    if isinstance(value, dict):
+        return {change(key): _in_strings(change, each) for key, each in value.items()}
+    return value
+
+
+def _redacted(message: Message, redact: Callable[[str], str]) -> Message:
+    calls = tuple(replace(call, arguments=_redacted_arguments(redact, call.arguments)) for call in message.tool_calls)
+    return replace(message, content=redact(message.content), tool_calls=calls)
 
 
 def _message(fields: Mapping[str, Any]) -> Message:

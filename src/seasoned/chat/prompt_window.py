@@ -2,18 +2,16 @@
 
 from __future__ import annotations
 
-import json
 import re
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from dataclasses import replace
-from typing import Any
 
-from seasoned.chat.chat_log import ChatTurn
+from seasoned.chat.chat_log import ChatTurn, in_arguments
 from seasoned.protocols import Message
 from seasoned.protocols.template_marks import MARK_CHARACTERS
 from seasoned.states.text_budget import estimated_tokens
 
-__all__ = ["broken_marks", "in_arguments", "request_messages", "unbroken_marks"]
+__all__ = ["broken_marks", "request_messages", "unbroken_marks"]
 
 _JOINT = "\u2060"  # a word joiner: without width, and in no control token
 _BRACKET = f"[{re.escape(MARK_CHARACTERS)}]"
@@ -44,31 +42,6 @@ def unbroken_marks(text: str) -> str:
         '<|im_end|>'
     """
     return re.sub(f"({_BRACKET}){_JOINT}", r"\1", text)
-
-
-def in_arguments(change: Callable[[str], str], arguments: str) -> str:
-    r"""Return the arguments of a call, a JSON text, with every string in them changed, also where it is escaped.
-
-    Example:
-        >>> in_arguments(unbroken_marks, r'{"new": ["<\u2060s>"]}')
-        '{"new": ["<s>"]}'
-    """
-    try:
-        value = json.loads(arguments)
-        changed = _in_strings(change, value)
-        return arguments if changed == value else json.dumps(changed, ensure_ascii=False)
-    except (ValueError, RecursionError):
-        return change(arguments)
-
-
-def _in_strings(change: Callable[[str], str], value: Any) -> Any:
-    if isinstance(value, str):
-        return change(value)
-    if isinstance(value, list):
-        return [_in_strings(change, each) for each in value]
-    if isinstance(value, dict):
-        return {change(key): _in_strings(change, each) for key, each in value.items()}
-    return value
 
 
 def request_messages(

@@ -132,12 +132,12 @@ def _results(messages: Sequence[Message], actions: Sequence[str]) -> list[StepRe
 
 
 def store_turn(
-    memory: Memory, turn: ChatTurn, ended: TurnEnding, outcomes: TurnOutcomes, *, model: str
+    memory: Memory, turn: ChatTurn, ended: TurnEnding, outcomes: TurnOutcomes, *, model: str, session: str
 ) -> list[tuple[int, str, float]]:
     """Store a turn as an episode that awaits feedback, with its rewards; return the step, source and value of each.
 
     An episode that is stored already is not stored again, and neither are its rewards. A text that the user interrupted
-    is no step. A turn without a step is not stored.
+    is no step. A turn without a step is not stored. The session is the episode's subject, so that an erasure finds it.
 
     Raises:
         StoreError: the store failed; call it again.
@@ -148,7 +148,7 @@ def store_turn(
     if not any(turn_actions(each) for each in messages if each.role == "assistant"):
         return []
     task = turn.request.strip()[:MAX_TASK_CHARS].rstrip()
-    recorder = memory.episode(task, id=turn.id, model=model, policy="chat", awaits_feedback=True)
+    recorder = memory.episode(task, id=turn.id, model=model, policy="chat", subject=session, awaits_feedback=True)
     recorder.ending, recorder.final_state = ("terminated" if ended == "done" else "truncated"), chat_state(messages)
     actions: list[str] = []
     for place, message in enumerate(messages):

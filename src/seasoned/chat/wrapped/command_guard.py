@@ -236,7 +236,7 @@ class CommandGuard:
             return None
         folder = document.get("cwd")
         place = os.path.relpath(os.path.realpath(folder), self._root) if isinstance(folder, str) else "."
-        return f"{name} in {place}", action
+        return self._memory.redacted(f"{name} in {place}"), self._memory.redacted(action)  # as the stored ones are
 
     # ------------------------------------------------------------------------------------------ requests
 

@@ -9,7 +9,7 @@ import os
 import threading
 import urllib.error
 import urllib.request
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any
 from urllib.parse import quote
@@ -39,6 +39,7 @@ def session_gateway(
     *,
     mode: FamilyMode = "examples",
     holdout: bool = True,
+    redact: Callable[[str], str] | None = None,
 ) -> Iterator[str]:
     """Serve a gateway on a free port of this machine while the block runs; its base URL is yielded.
 
@@ -52,19 +53,22 @@ def session_gateway(
         upstream: URL of the model's server.
         mode: what memory does with the calls.
         holdout: whether a share of the episodes gets no memory.
+        redact: rewrites every text before it is written to disk; None: what the repository's namespace records.
 
     Raises:
         InputError, ConfigError: the upstream URL is wrong, or a folder cannot be made.
+        RedactionMismatchError: the repository's texts went through another redactor.
         StoreError: the memory cannot be opened.
     """
-    with chat_memory(path, root):  # makes the namespace, with the encoder of a chat
-        pass
+    with chat_memory(path, root, redact=redact) as memory:  # makes the namespace, with the encoder of a chat
+        redact = memory.session.redaction.redactor
     place = Path(path) if is_file(os.fspath(path)) else default_memory_path()
     folder = sessions_folder(path, root)
     folder.mkdir(parents=True, exist_ok=True, mode=0o700)
     app = make_app(
         path,
         namespace=repository_namespace(root),
+        redact=redact,
         decisions=DecisionSettings(upstream=upstream),
         gateway=GatewaySettings(
             spool=place.with_name(f"{place.name}.calls"), modes={ANY_FAMILY: mode}, holdout=holdout
@@ -75,7 +79,7 @@ def session_gateway(
     server = make_server(_in_session(app, session), ready=ready.set)
     thread = threading.Thread(target=server.run, kwargs={"sockets": [listening]}, name="gateway", daemon=True)
     url = f"http://{_HOST}:{listening.getsockname()[1]}"
-    with _log_file(folder / "gateway.log"):
+    with _log_file(folder / "gateway.log", redact):
         thread.start()
         try:
             while not ready.wait(0.05):
@@ -114,11 +118,24 @@ def _end_episodes(url: str, session: str) -> None:
         opener.open(request, timeout=_END_S).close()
 
 
+class _RedactedLines(logging.Formatter):
+    """Lines of a log that a redactor rewrites: a message may quote a value."""
+
+    def __init__(self, redact: Callable[[str], str] | None) -> None:
+        super().__init__("%(asctime)s %(message)s")
+        self._redact = redact
+
+    def format(self, record: logging.LogRecord) -> str:
+        text = super().format(record)
+        return text if self._redact is None else self._redact(text)
+
+
 @contextlib.contextmanager
-def _log_file(path: Path) -> Iterator[None]:
-    """Send the messages of the service to a file while the block runs."""
-    handler = logging.FileHandler(path, delay=True)
-    handler.setFormatter(logging.Formatter("%(asctime)s %(message)s"))
+def _log_file(path: Path, redact: Callable[[str], str] | None) -> Iterator[None]:
+    """Send the messages of the service to a file of this user while the block runs."""
+    path.touch(mode=0o600)
+    handler = logging.FileHandler(path)
+    handler.setFormatter(_RedactedLines(redact))
     loggers = [logging.getLogger(name) for name in _LOGGERS]
     before = [(each, list(each.handlers), each.propagate) for each in loggers]
     for logger in loggers:

@@ -4,9 +4,10 @@ from __future__ import annotations
 
 import contextlib
 import os
-from collections.abc import Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from pathlib import Path
 
+from seasoned.chat.assistant_factory import chat_memory
 from seasoned.chat.wrapped.command_guard import CommandGuard, GuardAnswer, GuardTally, guard_namespace
 from seasoned.chat.wrapped.hook_server import claude_hooks, hook_server
 from seasoned.memory import Memory
@@ -16,7 +17,12 @@ __all__ = ["session_guard"]
 
 @contextlib.contextmanager
 def session_guard(
-    path: str | os.PathLike[str], root: Path, session: str, answer: GuardAnswer | None
+    path: str | os.PathLike[str],
+    root: Path,
+    session: str,
+    answer: GuardAnswer | None,
+    *,
+    redact: Callable[[str], str] | None = None,
 ) -> Iterator[tuple[Mapping[str, object], GuardTally]]:
     """Guard the tool calls of an assistant while the block runs; the hooks for its settings and the tally are yielded.
 
@@ -25,11 +31,15 @@ def session_guard(
         root: of the repository.
         session: the subject of the episodes.
         answer: to a doomed call; None: calls are only recorded.
+        redact: rewrites every text before it is stored; None: what the namespace of the conversations records.
 
     Raises:
+        RedactionMismatchError: the repository's calls went through another redactor.
         StoreError: the memory cannot be opened; or, at the end, the last calls cannot be stored.
     """
-    with Memory.open(os.fspath(path), namespace=guard_namespace(root), gamma=0.0) as memory:
+    with chat_memory(path, root, redact=redact) as conversations:
+        redact = conversations.session.redaction.redactor
+    with Memory.open(os.fspath(path), namespace=guard_namespace(root), gamma=0.0, redact=redact) as memory:
         guard = CommandGuard(memory, root, answer, subject=session)
         with hook_server(guard.handle) as socket_path:
             yield claude_hooks(socket_path), guard.tally

@@ -17,6 +17,7 @@ import click
 
 from seasoned.cli.format.output import json_option, wants_json
 from seasoned.cli.model_options import example, model_settings, server_options
+from seasoned.cli.params import redact_option
 from seasoned.errors import counted
 
 if TYPE_CHECKING:
@@ -28,7 +29,7 @@ __all__ = ["chat", "converse", "interruptible"]
 _LOCAL_CONTEXT, _CONTEXT = 3_500, 24_000
 _LOCAL_ANSWER, _ANSWER = 512, 4_096
 _NOT_DONE = 1
-_WITH_COMMAND = ("command", "folder", "memory", "upstream", "mode", "guard")
+_WITH_COMMAND = ("command", "folder", "memory", "redact", "upstream", "mode", "guard")
 
 
 @click.command(
@@ -52,6 +53,7 @@ _WITH_COMMAND = ("command", "folder", "memory", "upstream", "mode", "guard")
     "--folder", "-C", type=click.Path(path_type=Path), default=".", help="Folder in the repository.  [default: here]"
 )
 @click.option("--memory", metavar="MEMORY", help="Memory of all chats.  [default: ~/.local/state/seasoned/chat.db]")
+@redact_option
 @click.option("--resume", metavar="SESSION", help="Go on with a session of this repository, or with the `latest`.")
 @click.option("--sessions", is_flag=True, help="List the sessions of this repository, and end.")
 @click.option("--once", metavar="REQUEST", help="Answer one request, ask nothing, and end: for scripts.")
@@ -90,6 +92,7 @@ def chat(
     model: str,
     folder: Path,
     memory: str | None,
+    redact: str | None,
     resume: str | None,
     sessions: bool,
     once: str | None,
@@ -112,16 +115,17 @@ def chat(
 
     With COMMAND (claude, codex, opencode, or any other that takes a base URL from its environment), that assistant is
     started instead, with its model calls through a gateway that learns from them. At the end you are shown what was
-    learned, and asked for one key. Its options are --folder, --memory, --upstream, --mode and --guard.
+    learned, and asked for one key. Its options are --folder, --memory, --redact, --upstream,
+    --mode and --guard.
     """
     _refuse_settings_of_the_folder(ctx)
+    redactor = None if redact is None else _redactor(redact)
     if command:
         _refuse_options_of_the_chat(ctx)
         from seasoned.cli.chat.wrapped_command import WrappedOptions, run_wrapped
 
-        ctx.exit(
-            run_wrapped(command, WrappedOptions(folder, memory, upstream, mode, None if guard == "off" else guard))
-        )
+        answer = None if guard == "off" else guard
+        ctx.exit(run_wrapped(command, WrappedOptions(folder, memory, upstream, mode, answer, redactor)))
     if wants_json() and once is None:
         raise click.UsageError("--json is for --once; give a request, or leave it out")
     if once is not None and not once.strip():
@@ -137,6 +141,7 @@ def chat(
         "memory_path": memory,
         "session": resume,
         "granted": allow,
+        "redact": redactor,
         "recalls": recall,
         "context_tokens": context_tokens or (_LOCAL_CONTEXT if is_local else _CONTEXT),
         "max_tokens": max_tokens or (_LOCAL_ANSWER if is_local else _ANSWER),
@@ -147,6 +152,12 @@ def chat(
         _converse(model, model_settings(model_options), opened)
     else:
         _answer_once(ctx, once, model, model_settings(model_options), opened, as_json=wants_json())
+
+
+def _redactor(rules: str) -> Callable[[str], str]:
+    from seasoned.states.redactor_identity import named_redactor  # the prompt comes before it is loaded
+
+    return named_redactor(rules)
 
 
 def _refuse_settings_of_the_folder(ctx: click.Context) -> None:
@@ -261,6 +272,7 @@ async def converse(screen: TerminalScreen, model: str, settings: dict[str, Any],
 
     with open_assistant(open_llm(model, **settings), screen, **opened) as assistant:
         commands = SlashCommands(assistant, lambda spec: open_llm(spec, **settings))
+        screen.keep_requests(assistant.memory.session.redaction.query)
         screen.line(_greeting(assistant), "dim")
         try:
             while True:

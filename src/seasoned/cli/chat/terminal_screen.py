@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import sys
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from pathlib import Path
 from typing import Any
 
@@ -23,7 +23,7 @@ class TerminalScreen:
     """A terminal; no text that it shows can control it.
 
     Args:
-        history: the file of the user's earlier requests; None: they are not kept.
+        history: the file of the user's earlier requests, to which `keep_requests` adds; None: they are not kept.
         source, target: of prompt_toolkit, for tests: where keys come from, and where prompts go.
 
     Raises:
@@ -38,10 +38,13 @@ class TerminalScreen:
         completion = load_extra("prompt_toolkit.completion", "chat")
         console = load_extra("rich.console", "chat")
         self._text = load_extra("rich.text", "chat").Text
-        kept = histories.InMemoryHistory() if history is None else histories.FileHistory(str(history))
+        self._path, self._file = history, None if history is None else histories.FileHistory(str(history))
+        earlier = [] if self._file is None else list(self._file.load_history_strings())
+        self._unkept: list[str] = []
+        self._redact: Callable[[str], str] | None = None
         words = [f"/{name}" for name in SLASH_COMMANDS]
         self._requests = toolkit.PromptSession(
-            history=kept,
+            history=histories.InMemoryHistory(earlier[::-1]),
             completer=completion.WordCompleter(words, sentence=True),
             complete_while_typing=False,
             input=source,
@@ -51,6 +54,18 @@ class TerminalScreen:
         self._console = console.Console(highlight=False, soft_wrap=True)
         self._filter = EscapeFilter()
 
+    def keep_requests(self, redact: Callable[[str], str]) -> None:
+        """Write the user's requests to the file of earlier ones from now on, and those since the start, redacted."""
+        self._redact = redact
+        self._keep()
+
+    def _keep(self) -> None:
+        if self._path is not None and self._file is not None and self._redact is not None:
+            self._path.touch(mode=0o600)
+            for request in self._unkept:
+                self._file.store_string(self._redact(request))
+            self._unkept.clear()
+
     async def request(self) -> str:
         """Return the user's next request.
 
@@ -59,7 +74,10 @@ class TerminalScreen:
         """
         while True:
             try:
-                return str(await self._requests.prompt_async("> ", handle_sigint=False))
+                asked = str(await self._requests.prompt_async("> ", handle_sigint=False))
+                self._unkept += [asked] if asked.strip() else []
+                self._keep()
+                return asked
             except KeyboardInterrupt:
                 self.line("Ctrl-D or /quit ends the chat.", "dim")
 

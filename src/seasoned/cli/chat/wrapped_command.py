@@ -9,7 +9,7 @@ import signal
 import subprocess
 import sys
 import time
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from types import FrameType
@@ -36,6 +36,7 @@ class WrappedOptions:
         upstream: URL of the model's server; None: the one that the assistant would call.
         mode: what memory does with the assistant's calls of its model.
         guard: what a tool call gets that is known to fail; None: nothing.
+        redact: rewrites every text before it is written to disk; None: what the repository's namespace records.
     """
 
     folder: Path
@@ -43,6 +44,7 @@ class WrappedOptions:
     upstream: str | None
     mode: Literal["observe", "advise", "examples"]
     guard: Literal["ask", "deny"] | None = "ask"
+    redact: Callable[[str], str] | None = None
 
 
 def run_wrapped(command: Sequence[str], options: WrappedOptions) -> int:
@@ -62,13 +64,14 @@ def run_wrapped(command: Sequence[str], options: WrappedOptions) -> int:
     upstream = options.upstream or upstream_of(api, os.environ)
     session = f"{time.strftime('%Y%m%d-%H%M%S')}-{secrets.token_hex(3)}"
     with (
-        session_gateway(path, root, session, upstream, mode=options.mode) as url,
-        session_guard(path, root, session, options.guard) as (hooks, tally),
+        session_gateway(path, root, session, upstream, mode=options.mode, redact=options.redact) as url,
+        session_guard(path, root, session, options.guard, redact=options.redact) as (hooks, tally),
     ):
         launch = assistant_launch(command, api, url, session, os.environ, hooks=hooks)
         code = _run(launch.command, launch.environment, options.folder)
     try:
-        _conclude(path, root, session, tally.line if launch.has_hooks else _NO_HOOKS)
+        guarded = tally.line if launch.has_hooks else _NO_HOOKS
+        _conclude(path, root, session, guarded, options.redact)
     except SeasonedError as error:  # the exit code stays the assistant's
         click.echo(f"seasoned: {error}", err=True)
     return code
@@ -98,12 +101,14 @@ def _passing_on(process: subprocess.Popen[bytes]) -> Iterator[None]:
             signal.signal(number, handler)
 
 
-def _conclude(path: str | os.PathLike[str], root: Path, session: str, guarded: str) -> None:
+def _conclude(
+    path: str | os.PathLike[str], root: Path, session: str, guarded: str, redact: Callable[[str], str] | None
+) -> None:
     """Show what was learned and what the guard did, and ask how it went; a script is asked nothing."""
     from seasoned.chat import chat_memory, plain_text
     from seasoned.chat.wrapped.session_report import give_verdict, session_report
 
-    with chat_memory(path, root) as memory:
+    with chat_memory(path, root, redact=redact) as memory:
         report = session_report(memory, session)
         for line in filter(None, [*report.lines(), guarded]):
             click.echo(plain_text(f"seasoned: {line}"), err=True)

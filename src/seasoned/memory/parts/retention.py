@@ -10,7 +10,14 @@ from seasoned.checks import check_instance, check_one_of, check_text
 from seasoned.errors import NotFoundError, StoreError, excerpt
 from seasoned.memory.parts.switch_log import SwitchLog
 from seasoned.memory.retention.compaction_mark import mark_compaction_due, rewrite
-from seasoned.memory.retention.copies import Copy, call_folders, partial_copies, read_copies, record_copies
+from seasoned.memory.retention.copies import (
+    Copy,
+    call_folders,
+    partial_copies,
+    read_copies,
+    record_copies,
+    session_files,
+)
 from seasoned.memory.retention.deletion import EpisodeRemover
 from seasoned.memory.retention.erasure_plan import Erasure, plan_erasure
 from seasoned.memory.retention.pruning_plan import Budget, Pruning, plan_pruning
@@ -222,9 +229,16 @@ class Retention:
             ) from error
 
     def _with_other_copies(self, erasure: Erasure, *, remove: bool) -> Erasure:
-        """Add unfinished copies and a service's calls to what may hold the subject; `remove` copies of the killed."""
-        left = partial_copies(self._store.path, erasure.copies, remove=remove)
-        return replace(erasure, copies=(*erasure.copies, *left, *call_folders(self._store.path)))
+        """Add unfinished copies, a service's calls and a chat's files to what may hold the subject.
+
+        Args:
+            erasure: with the recorded copies.
+            remove: remove unfinished copies whose owner is dead.
+        """
+        path = self._store.path
+        left = partial_copies(path, erasure.copies, remove=remove)
+        sessions = session_files(path, self._session.namespace, erasure.subject)
+        return replace(erasure, copies=(*erasure.copies, *left, *call_folders(path), *sessions))
 
     def compact(self) -> Rewriting:
         """Give free space back, and rewrite the store without the bytes of removed content.

@@ -23,12 +23,14 @@ from seasoned.memory.values.row_checksum import row_checksum
 __all__ = [
     "CALLS",
     "PARTIAL",
+    "SESSIONS",
     "Copy",
     "call_folders",
     "partial_copies",
     "read_copies",
     "record_copies",
     "record_copy_in_file",
+    "session_files",
 ]
 
 PARTIAL = "partial"
@@ -36,6 +38,9 @@ PARTIAL = "partial"
 
 CALLS = "calls"
 """Kind of a folder of a service whose files hold calls or decisions that wait to be stored, or are refused for good."""
+
+SESSIONS = "sessions"
+"""Kind of what a chat keeps beside the memory of its repository: the log of a session, or files of all its sessions."""
 
 _CALL_FOLDERS = ("calls", "decisions")
 
@@ -46,7 +51,7 @@ class Copy:
 
     Args:
         kind: `export` or `backup`; `partial` for an unfinished one, and `calls` for a folder of a service with calls or
-            decisions, both of which are found and not recorded.
+            decisions, and `sessions` for files of a chat, all of which are found and not recorded.
         path: the file or folder, or the namespace of a server.
         created_at: seconds since 1970.
     """
@@ -98,6 +103,25 @@ def call_folders(store_path: str) -> list[Copy]:
                 folder = os.fspath(file.parent)
                 found[folder] = min(file.stat().st_mtime, found.get(folder, math.inf))
     return [Copy(CALLS, folder, at) for folder, at in sorted(found.items())]
+
+
+def session_files(store_path: str, namespace: str, subject: str) -> list[Copy]:
+    """Return the files in which a chat keeps the session that the subject names, the log first; without it, the folder.
+
+    Texts of changed files, and the user's earlier requests, are kept for all sessions of a repository together.
+    """
+    folder = Path(f"{store_path}.sessions", namespace).absolute()
+    is_chat = is_file(store_path) and folder.parent.name == f"{Path(store_path).name}.sessions" and namespace != ".."
+    if not is_chat or not folder.is_dir():
+        return []
+    log = folder / f"{subject}.jsonl"
+    others = set(folder.glob("*-*.jsonl")) - {log}
+    files = sorted(set(folder.iterdir()) - others, key=lambda file: (file != log, file))
+    found = []
+    for file in files if log in files else [folder]:
+        with contextlib.suppress(OSError):  # it may just have been removed
+            found.append(Copy(SESSIONS, os.fspath(file), file.stat().st_mtime))
+    return found
 
 
 def record_copies(store: Store, namespace_id: int, copies: Iterable[Copy]) -> None:

@@ -59,6 +59,11 @@ class Redaction:
         """Whether texts are rewritten."""
         return self._redact is not None
 
+    @property
+    def redactor(self) -> Redact | None:
+        """What rewrites texts; None: they are stored as they are."""
+        return self._redact
+
     def query(self, text: _Text) -> _Text:
         """Return a text of a query in its stored form; a value that is no text is returned as it is, to be refused."""
         return self._redact(text) if self._redact is not None and isinstance(text, str) else text
