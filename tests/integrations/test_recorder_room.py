@@ -17,8 +17,10 @@ from seasoned.service.bearer_tokens import ANYONE
 from seasoned.service.gateway.call_spool import CallSpool
 from seasoned.service.gateway.call_taps import ChangedCall, RecordedTap
 from seasoned.service.gateway.forwarder import GatewayRequest
+from seasoned.service.gateway.gateway import Gateway, GatewaySettings
 from seasoned.service.gateway.gateway_episodes import GatewayEpisodes
 from seasoned.service.gateway.gateway_shares import ModeThreads
+from seasoned.service.memory_pool import MemoryPool
 
 GUARD_S = 20.0
 
@@ -125,12 +127,53 @@ def test_call_that_finds_twice_as_many_waiting_is_left_in_its_file(is_spooled, m
     tap.begin(200, [(b"content-type", b"application/json")])
     asyncio.run(tap.add(b'{"choices": [{"message": {"role": "assistant", "content": "ok"}}]}'))
     tap.finish()
-    assert recorder._n_waiting == 1
+    assert recorder.counts() == {
+        "waiting": 1,
+        "waiting_bytes": 3,
+        "left_on_disk": int(is_spooled),
+        "lost": int(not is_spooled),
+    }
     goes_on.set()
     recorder.close()
     assert len(list(tmp_path.rglob("*.call"))) == is_spooled
     [line] = [one.getMessage() for one in caplog.records if "not recorded here" in one.getMessage()]
     assert ("it is lost" in line) is not is_spooled
+
+
+def left_in_its_file(memory, folder, said):
+    """Leave an answered call in its file, as a recorder that is full does."""
+    recorder, spool = CallRecorder(memory, max_bytes=1), CallSpool(folder)
+    goes_on = blocked(recorder, "group")
+    recorder.submit(lambda: None, 3)
+    tap = tap_of(memory, recorder, json.dumps({"messages": [{"role": "user", "content": said}]}).encode(), spool=spool)
+    tap.begin(200, [(b"content-type", b"application/json")])
+    choice = {"message": {"role": "assistant", "content": "ok"}, "finish_reason": "stop"}
+    asyncio.run(tap.add(json.dumps({"choices": [choice]}).encode()))
+    tap.finish()
+    goes_on.set()
+    recorder.close()
+    spool.close()
+
+
+def test_service_starts_though_there_is_no_room_for_calls_of_earlier_processes(tmp_path, caplog):
+    pool, n_calls = MemoryPool(":memory:", None, create=True), 3
+    memory = pool.memory(None)
+    for number in range(n_calls):
+        left_in_its_file(memory, tmp_path, f"alert {number}")
+    recorder = CallRecorder(memory, max_bytes=1)
+    memory.session.recorders.append(recorder)
+    goes_on = blocked(recorder, "store")
+
+    async def run():
+        settings = GatewaySettings(spool=tmp_path, restore_wait_s=0.05)
+        async with Gateway("http://127.0.0.1:9", pool, settings, n_tokens=0).running():
+            assert "wait for room" in caplog.text
+            goes_on.set()
+            while len(memory.episodes()) < n_calls:
+                await asyncio.sleep(0.01)
+
+    asyncio.run(asyncio.wait_for(run(), GUARD_S))
+    pool.close()
 
 
 def test_request_of_many_values_is_held_as_it_was_sent(memory):

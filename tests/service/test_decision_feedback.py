@@ -8,7 +8,11 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from serving import error_of, serving
 
+from seasoned import Episode, Memory, Step
+from seasoned.errors import InputError, NotFoundError
 from seasoned.service import DecisionSettings, Token
+from seasoned.service.bearer_tokens import ANYONE
+from seasoned.service.decisions.outcome_feedback import add_any_feedback
 
 URGENT = {"type": "noul", "instructions": "Is it urgent?"}
 UNIFORM = DecisionSettings(model="uniform", holdout=False, memory_timeout_s=20.0)
@@ -323,3 +327,41 @@ def test_score_of_another_system_without_a_known_meaning_is_refused(client):
         error_of(post(client, **score, traceId=id_), 400)
     error_of(post(client, trace_id=id_, value=11), 400)
     assert rewards(client) == {}
+
+
+def evaluation(response_id, name="correct", score=1.0):
+    """An event of OpenTelemetry."""
+    values = {
+        "gen_ai.evaluation.name": {"stringValue": name},
+        "gen_ai.evaluation.score.value": {"doubleValue": score},
+        "gen_ai.response.id": {"stringValue": response_id},
+    }
+    attributes = [{"key": key, "value": value} for key, value in values.items()]
+    return {"name": "gen_ai.evaluation.result", "eventName": "gen_ai.evaluation.result", "attributes": attributes}
+
+
+@pytest.mark.parametrize("is_log", [True, False], ids=["log records", "span events"])
+def test_evaluations_of_an_otlp_request_are_stored_once(is_log):
+    events = [evaluation("e0"), evaluation("e1", score=-1.0), evaluation("unknown"), evaluation("e1", "stars", 4.0)]
+    request = {"resourceLogs": [{"scopeLogs": [{"logRecords": events[:2]}, {"logRecords": events[2:]}]}]}
+    if not is_log:
+        spans = [{"traceId": "ab", "spanId": "cd", "name": "chat", "events": events}]
+        request = {"resourceSpans": [{"scopeSpans": [{"spans": spans}]}]}
+    with Memory.open(":memory:") as memory:
+        memory.add_many(Episode("t", [Step("s", "a")], f"e{n}", awaits_feedback=True) for n in range(2))
+        for _ in range(2):
+            stored = add_any_feedback(memory, request, ANYONE, {})
+            assert len(stored["feedback_ids"]) == 2
+            assert [seen in error for seen, error in zip(("unknown", "stars"), stored["refused"], strict=True)] == [
+                True,
+                True,
+            ]
+        assert [(one.episode_id, one.reward) for one in memory.events()] == [("e0", 1.0), ("e1", -1.0)]
+
+
+@pytest.mark.parametrize(
+    ("events", "error"), [([evaluation("unknown")] * 2, NotFoundError), ([evaluation("e")] * 1001, InputError)]
+)
+def test_otlp_request_without_a_score_that_can_be_stored_is_refused(events, error):
+    with Memory.open(":memory:") as memory, pytest.raises(error):
+        add_any_feedback(memory, {"resourceLogs": [{"scopeLogs": [{"logRecords": events}]}]}, ANYONE, {})

@@ -11,6 +11,7 @@ from seasoned.actions import readable_action
 from seasoned.checks import check_number, check_one_of, check_text
 from seasoned.core import check_gamma
 from seasoned.errors import InputError, excerpt
+from seasoned.integrations.clients.call_recorder import CallRecorder
 from seasoned.integrations.rewards.foreign_scores import ScoreScale
 from seasoned.memory import Memory
 from seasoned.service.answer_form import AnswerCandidate, QuestionAnswer
@@ -178,9 +179,12 @@ def token(request: ServiceRequest) -> Any:
 
 
 def stats(request: ServiceRequest) -> Any:
-    """Return a namespace's counts, without the store's path."""
+    """Return a namespace's counts, without the store's path, and those of the calls that the gateway records."""
     counts = dataclasses.asdict(request.memory.stats())
     del counts["path"]
+    for recorder in request.memory.session.recorders:
+        if isinstance(recorder, CallRecorder):
+            counts["calls"] = recorder.counts()
     return counts
 
 

@@ -114,6 +114,11 @@ SCORE_FIELDS: dict[str, dict[str, Any]] = {
     "trace_id": {**_TEXT, "description": "Portkey, with a value from -10 to 10 and a weight; OpenTelemetry."},
     "attributes": {"type": "object", "description": "OpenTelemetry: `gen_ai.evaluation.name` and so on."},
     "metadata": {"type": "object", "description": "Portkey, Langfuse: not stored."},
+    "resourceLogs": {
+        "type": "array",
+        "description": "OpenTelemetry: an OTLP request of logs, with evaluation results.",
+    },
+    "resourceSpans": {"type": "array", "description": "OpenTelemetry: of spans, whose events are read."},
 }
 
 
@@ -178,8 +183,16 @@ ID_ANSWER = object_schema(["id"], id=_TEXT)
 
 FEEDBACK_ANSWER: dict[str, Any] = {
     "type": "object",
-    "description": "Its `id`; TensorZero's form and scores of other systems: `feedback_id`; a revocation: `revoked`.",
-    "properties": {"id": _TEXT, "episode_id": {"type": ["string", "null"]}, "feedback_id": _TEXT, "revoked": _TEXT},
+    "description": "Its `id`; TensorZero's form and scores of other systems: `feedback_id`; an OTLP request: "
+    "`feedback_ids`, and the errors of what is `refused`; a revocation: `revoked`.",
+    "properties": {
+        "id": _TEXT,
+        "episode_id": {"type": ["string", "null"]},
+        "feedback_id": _TEXT,
+        "feedback_ids": {"type": "array", "items": _TEXT},
+        "refused": {"type": "array", "items": _TEXT},
+        "revoked": _TEXT,
+    },
 }
 
 _NUMBER_OR_NULL: dict[str, Any] = {"type": ["number", "null"]}

@@ -49,6 +49,7 @@ class CallRecorder:
 
     Attributes:
         before_close: called first when this is closed, to end episodes that know no end of their own.
+        n_left, n_lost: calls that were not recorded since it was full: left on disk for the next process, and lost.
     """
 
     def __init__(
@@ -62,6 +63,7 @@ class CallRecorder:
         self._memory = memory
         self._idle_s, self._max_bytes, self._max_waiting = idle_s, max_bytes, max_waiting
         self.before_close: list[Callable[[], None]] = []
+        self.n_left = self.n_lost = 0
         self._error: Exception | None = None
         self._start()
         atexit.register(self.close)
@@ -114,6 +116,22 @@ class CallRecorder:
                 return None
             self._rooms = [*(one for one in self._rooms if not one.cancelled()), room := Future[None]()]
         return room
+
+    def refuse(self, *, is_kept: bool) -> None:
+        """Count a call that is not recorded here, since this is full; it is on disk, or lost."""
+        with self._waiting_lock:
+            self.n_left += is_kept
+            self.n_lost += not is_kept
+
+    def counts(self) -> dict[str, int]:
+        """Return what waits to be recorded, and how many calls were not recorded here."""
+        with self._waiting_lock:
+            return {
+                "waiting": self._n_waiting,
+                "waiting_bytes": self._waiting_bytes,
+                "left_on_disk": self.n_left,
+                "lost": self.n_lost,
+            }
 
     @property
     def is_full(self) -> bool:

@@ -12,7 +12,15 @@ from seasoned.integrations.json_shapes import optional_list, record
 from seasoned.integrations.spans.otlp import leaves, plain_attributes, trace_of
 from seasoned.types import Feedback, Score, Thumbs
 
-__all__ = ["ForeignScore", "ScoreScale", "declared_sources", "foreign_scores", "is_foreign_score", "read_score"]
+__all__ = [
+    "ForeignScore",
+    "ScoreScale",
+    "declared_sources",
+    "foreign_scores",
+    "is_foreign_score",
+    "is_otlp_request",
+    "read_score",
+]
 
 EVALUATION = "gen_ai.evaluation.result"
 """The name of OpenTelemetry's event."""
@@ -116,6 +124,16 @@ def is_foreign_score(body: Mapping[str, Any]) -> bool:
     return has_value and ("trace_id" in body or ("name" in body and any(key in body for key in _LANGFUSE_TARGETS)))
 
 
+def is_otlp_request(body: Mapping[str, Any]) -> bool:
+    """Return whether a JSON object has the form of an OTLP request, which may have many scores.
+
+    Example:
+        >>> is_otlp_request({"resourceLogs": []}), is_otlp_request({"name": "stars", "value": 4})
+        (True, False)
+    """
+    return any(key in body for key in _REQUESTS)
+
+
 def foreign_scores(value: object) -> Iterator[dict[str, Any]]:
     """Yield the scores of a JSON document, as `read_score` takes them.
 
@@ -133,7 +151,7 @@ def foreign_scores(value: object) -> Iterator[dict[str, Any]]:
     if isinstance(body.get("data"), list) and "meta" in body:
         for one in body["data"]:
             yield from foreign_scores(one)
-    elif any(key in body for key in _REQUESTS):
+    elif is_otlp_request(body):
         for is_log, leaf in leaves(body):
             fields = record("a span or a log record", leaf)
             if is_log and _is_evaluation(fields):

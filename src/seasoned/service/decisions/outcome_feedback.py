@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import contextlib
+import itertools
 import uuid
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
@@ -10,9 +11,16 @@ from typing import Any
 
 from seasoned.checks import check_flag, check_reward, check_text
 from seasoned.decisions.named_options import question_prefix, stored_action
-from seasoned.errors import InputError, NotFoundError, StoreError, excerpt
+from seasoned.errors import InputError, NotFoundError, SeasonedError, StoreError, excerpt
 from seasoned.integrations.clients.call_recorder import CallRecorder
-from seasoned.integrations.rewards.foreign_scores import ScoreScale, declared_sources, is_foreign_score, read_score
+from seasoned.integrations.rewards.foreign_scores import (
+    ScoreScale,
+    declared_sources,
+    foreign_scores,
+    is_foreign_score,
+    is_otlp_request,
+    read_score,
+)
 from seasoned.integrations.rewards.stored_rewards import store_score
 from seasoned.memory import Memory
 from seasoned.service.bearer_tokens import Token
@@ -28,6 +36,7 @@ from seasoned.types.notes import RESPONSE, response_note_id
 
 __all__ = ["add_any_feedback", "revoke_any_feedback"]
 
+_MOST_SCORES = 1000
 _TARGET = ("source", "author", "weight", "id")
 _NAMED_ONLY = ("inference_id", "question", "reward", "revoke", "right", "up", "comment", *_TARGET)
 
@@ -42,7 +51,7 @@ def add_any_feedback(
     - `{"inference_id": ID, "question": NAME}` with `reward`, `right`, `up`, a `kind` with its fields, or `revoke`;
     - `{"metric_name": NAME, "value": VALUE, "inference_id" or "episode_id": ID}`: TensorZero's form;
     - a score of Langfuse, feedback of Portkey, or OpenTelemetry's evaluation result: `foreign_scores.read_score`,
-      with these scales.
+      with these scales; also an OTLP request with many results, in log records or in the events of spans.
 
     Raises:
         InputError: a field is missing or unknown, or breaks a rule.
@@ -51,6 +60,8 @@ def add_any_feedback(
     """
     if "metric_name" in body:
         return _add_metric(memory, body, holder, declared_sources(scores))
+    if is_otlp_request(body):
+        return _add_scores(memory, body, holder, scores)
     if is_foreign_score(body):
         return _add_score(memory, body, holder, scores)
     if "reward" in body and "episode_id" in body and "inference_id" not in body:
@@ -240,6 +251,29 @@ def _add_score(
     author = authored(holder, {"weight": min(score.weight, 1.0)}).get("author")  # a larger one is the operator's scale
     with named_feedback(holder, score.source, declared_sources(scores)) as cap:
         return {"feedback_id": store_score(memory, score, body, author=author, cap=cap)}
+
+
+def _add_scores(
+    memory: Memory, body: Mapping[str, Any], holder: Token, scores: Mapping[str, ScoreScale]
+) -> dict[str, Any]:
+    """Store the scores of an OTLP request, and return their ids and the errors of those that are refused.
+
+    If all are refused, that is the first error. If the store fails, the same request again stores each once.
+    """
+    found = list(itertools.islice(foreign_scores(body), _MOST_SCORES + 1))
+    if len(found) > _MOST_SCORES:
+        raise InputError(
+            f"more than {_MOST_SCORES} scores", f"a request has at most {_MOST_SCORES}", "Send smaller batches."
+        )
+    ids, refused = list[str](), list[SeasonedError]()
+    for one in found:
+        try:
+            ids.append(_add_score(memory, one, holder, scores)["feedback_id"])
+        except (InputError, NotFoundError) as error:
+            refused.append(error)
+    if refused and not ids:
+        raise refused[0]
+    return {"feedback_ids": ids, "refused": [str(error) for error in refused]}
 
 
 def _stored(memory: Memory, target: str, feedback: Feedback | float, about: Mapping[str, Any]) -> str:

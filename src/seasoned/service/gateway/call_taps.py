@@ -17,6 +17,7 @@ import contextlib
 import functools
 import logging
 import re
+import threading
 import time
 import uuid
 from collections.abc import Callable, Iterator, Mapping
@@ -74,6 +75,7 @@ MAX_RECORDED_BYTES = 16 * 1024 * 1024
 
 _LARGE_BYTES = 256 * 1024
 _MANY_VALUES = 10_000
+_ROOM_POLL_S = 0.05
 _LAST_EVENT = re.compile(
     rb"\n(?:data: ?\[DONE\]|event: ?(?:message_stop|response\.(?:completed|incomplete|failed))\r?\n)"
 )
@@ -393,6 +395,7 @@ class RecordedTap:
         if kept is not None:
             kept.end()
         if self._recorder.is_full:
+            self._recorder.refuse(is_kept=kept is not None)
             left = "it is lost" if kept is None else f"the next process records it from {kept.path.name}"
             _log.error("Too many calls wait to be recorded, so one is not recorded here: %s.", left)
             return
@@ -469,9 +472,17 @@ def _chosen(changed: ChangedCall, context: CallContext) -> ChangedCall:
 
 
 def restore_call(
-    spooled: SpooledCall, kept: CallFile, memory: Memory, recorder: CallRecorder, episodes: GatewayEpisodes
+    spooled: SpooledCall,
+    kept: CallFile,
+    memory: Memory,
+    recorder: CallRecorder,
+    episodes: GatewayEpisodes,
+    is_stopping: threading.Event,
 ) -> None:
-    """Record a call of an earlier process, as if it came in again."""
+    """Record a call of an earlier process, as if it came in again, and wait until there is room for the next one.
+
+    The wait ends with the service.
+    """
     facts = spooled.facts
     wire = next(one for one in WIRE_FORMATS if one.name == facts["api"])
     headers = [(name.encode(), value.encode("latin-1", "replace")) for name, value in facts["headers"].items()]
@@ -496,9 +507,12 @@ def restore_call(
         return RecordedCall(wire, parse_call_body(spooled.body), answer, context, at=facts["at"], n_bytes=n_bytes)
 
     recorder.submit(read, len(spooled.body) + len(spooled.content))
-    if (room := recorder.room()) is not None:
-        room.result()
     episodes.end_single(placed.result())
+    room = recorder.room()
+    while room is not None and not room.done():
+        if is_stopping.wait(_ROOM_POLL_S):
+            room.cancel()
+            return
 
 
 @contextlib.contextmanager

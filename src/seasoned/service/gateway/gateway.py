@@ -6,6 +6,7 @@ import asyncio
 import contextlib
 import logging
 import shlex
+import threading
 import uuid
 from collections.abc import AsyncIterator, Mapping
 from dataclasses import dataclass, field
@@ -30,6 +31,9 @@ from seasoned.types import Ending
 
 __all__ = ["Gateway", "GatewaySettings"]
 
+RESTORE_WAIT_S = 10.0
+"""Seconds that the start waits for the calls of earlier processes."""
+
 _TICK_S = 30.0
 _METHODS = ["GET", "POST", "DELETE"]
 _log = logging.getLogger("seasoned.service")
@@ -51,6 +55,7 @@ class GatewaySettings:
         id_wait_s: seconds of these that an answer waits for the id of its episode; then its header is left out.
         n_answers: how many answers the mode `rerank` asks for, and `decide` where a server returns no logprobs.
         changes: other modes by namespace, which go before `modes`.
+        restore_wait_s: seconds that the start waits for the calls of earlier processes to be recorded.
 
     Raises:
         InputError: a value breaks its rule.
@@ -66,6 +71,7 @@ class GatewaySettings:
     id_wait_s: float = ID_WAIT_S
     n_answers: int = N_ANSWERS
     changes: Mapping[str, CallChange] = field(default_factory=dict)
+    restore_wait_s: float = RESTORE_WAIT_S
 
     def __post_init__(self) -> None:
         check_one_of("episode", self.episode, get_args(EpisodeRule))
@@ -76,6 +82,7 @@ class GatewaySettings:
         check_flag("holdout", self.holdout)
         check_whole("n_answers", self.n_answers, 2)
         check_number("silence_s", self.silence_s, above=0.0)
+        check_number("restore_wait_s", self.restore_wait_s, above=0.0)
 
 
 class Gateway:
@@ -168,14 +175,28 @@ class Gateway:
 
     @contextlib.asynccontextmanager
     async def running(self) -> AsyncIterator[None]:
-        """Record the calls of earlier processes first, and end idle episodes while this runs."""
+        """Record the calls of earlier processes first, and end idle episodes while this runs.
+
+        Where there is no room for all of them in `restore_wait_s`, as while the store is down, the rest is recorded
+        while the service answers.
+        """
         self._warn_of_silence()
-        await asyncio.to_thread(self._restore)
+        is_stopping = threading.Event()
+        restoring = asyncio.ensure_future(asyncio.to_thread(self._restore, is_stopping))
+        await asyncio.wait((restoring,), timeout=self._settings.restore_wait_s)
+        if restoring.done():
+            restoring.result()
+        else:
+            _log.warning("Calls of earlier processes wait for room; they are recorded while the service answers.")
         ticks = asyncio.ensure_future(self._tick())
         try:
             yield
         finally:
             ticks.cancel()
+            is_stopping.set()
+            [error] = await asyncio.gather(restoring, return_exceptions=True)
+            if error is not None:
+                _log.error("Calls of earlier processes are left for the next one: %s", error)
             self._streams.close()
             self._threads.close()
             for name, episodes in self._episodes.items():
@@ -200,14 +221,16 @@ class Gateway:
                     shlex.quote(name),
                 )
 
-    def _restore(self) -> None:
+    def _restore(self, is_stopping: threading.Event) -> None:
         for spooled, kept in () if self._spool is None else self._spool.read():
+            if is_stopping.is_set():  # the rest stays on disk for the next process
+                return
             name = spooled.facts.get("namespace")
             if name not in self._episodes:
                 continue
             memory = self._pool.memory(name)
             try:
-                restore_call(spooled, kept, memory, recorder_of(memory), self._episodes[name])
+                restore_call(spooled, kept, memory, recorder_of(memory), self._episodes[name], is_stopping)
             except StoreError as error:
                 _log.error("The spooled call %s is not recorded: %s", kept.path.name, error)
             except Exception as error:
