@@ -16,7 +16,10 @@ Ways: `pooled` compares over all tasks; `goals count` within tasks where states 
 where they are equal apart from their goals. P(easy) is the probability of the easiest task's order against the hardest
 one's, of an even model with a goal of its own; P(better) that of the call that adds 0.3, in a task's next run. The AUC
 is the share of pairs of runs in which the one that earned more has the higher advantage, by a memory of the other half
-of the runs; 0.5 is right for the trap. Means over seeds, 95 % bootstrap intervals. Desks: `traces.py`, 30 tasks of six
+of the runs; 0.5 is right for the trap. Pairs are of one half, so that one memory scored both; `across memories` counts
+the others too. In `null` a run's score is the rate of its task in the other half, without states, actions or an
+estimator: across memories it is below 0.5 although nothing makes a difference, since a run that won is left out of the
+memory by which it is scored. Means over seeds, 95 % bootstrap intervals. Desks: `traces.py`, 30 tasks of six
 runs, four steps of a run. Writes `benchmarks/results/task_trap.json`.
 """
 
@@ -109,7 +112,7 @@ def scores(episodes: Sequence[Episode], way: str, seed: int) -> OutcomeScores:
                 steps = steps[:: max(1, math.ceil(len(steps) / MOST_STEPS))]
                 found[at] = np.mean([advantage(policy, step, index, episodes[at].task) for index, step in steps])
     totals = np.array([math.fsum(step.reward for step in one.steps) for one in episodes])
-    return OutcomeScores(tuple(one.task for one in episodes), totals, found, 0, 0)
+    return OutcomeScores(tuple(one.task for one in episodes), totals, found, tuple(side.tolist()), 0, 0)
 
 
 def advantage(policy: JitRL, step: Step, index: int, task: str) -> float:
@@ -123,9 +126,29 @@ def advantage(policy: JitRL, step: Step, index: int, task: str) -> float:
 
 
 def measured(episodes: Sequence[Episode], way: str, seed: int) -> dict[str, float]:
-    found = scores(episodes, way, seed)
-    within, over = within_tasks_concordance(found, seed).value, overall_concordance(found, seed).value
-    return {"AUC within tasks": within or 0.5, "AUC over episodes": over or 0.5}
+    return concordances(scores(episodes, way, seed), seed)
+
+
+def concordances(found: OutcomeScores, seed: int) -> dict[str, float]:
+    """Return the AUC of pairs that one memory scored, and of all pairs of a task."""
+    across = replace(found, memories=(0,) * len(found.memories))
+    values = {
+        "AUC within tasks": within_tasks_concordance(found, seed).value,
+        "across memories": within_tasks_concordance(across, seed).value,
+        "AUC over episodes": overall_concordance(found, seed).value,
+    }
+    return {name: 0.5 if value is None else value for name, value in values.items()}
+
+
+def of_null(seed: int) -> dict[str, float]:
+    """Return the AUC of scores that are a task's rate in the other half of its runs; what is done changes nothing."""
+    draw = np.random.default_rng(seed)
+    won = draw.random((N_TASKS, N_RUNS)) < np.linspace(0.95, 0.05, N_TASKS)[:, None]
+    side = np.array([draw.permutation(N_RUNS) % 2 for _ in range(N_TASKS)])
+    rates = np.array([[one[half == other].mean() for other in (0, 1)] for one, half in zip(won, side, strict=True)])
+    found = np.take_along_axis(rates, 1 - side, axis=1).ravel()
+    tasks = tuple(f"task {at // N_RUNS}" for at in range(won.size))
+    return concordances(OutcomeScores(tasks, won.ravel() * 1.0, found, tuple(side.ravel().tolist()), 0, 0), seed)
 
 
 def of_trap(world: str, goals: str, way: str, seed: int) -> dict[str, float]:
@@ -152,7 +175,8 @@ def main() -> None:
     parser.add_argument("--desks", nargs="*", default=[*traces.DESKS], choices=[*traces.DESKS])
     parser.add_argument("--desk-seeds", type=int, default=2)
     options = parser.parse_args()
-    figures = {}
+    figures = {"null": summary([of_null(seed) for seed in range(options.seeds)])}
+    print(f"null: {line(figures['null'])}", flush=True)
     for world in ("trap", "choice", "shared"):
         for goals in GOALS:
             for way in WAYS:

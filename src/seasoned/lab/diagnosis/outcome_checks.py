@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 from collections import Counter, defaultdict
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from itertools import chain
 from typing import Any
@@ -46,10 +46,15 @@ _ROUNDING = 1e-9
 class OutcomeScores:
     """Each episode's mean advantage of the actions that it took, by a memory without it.
 
+    Two episodes are compared only where one memory scored both. A memory without a run that won knows fewer successes
+    of its task than one without a run that lost: across memories any estimate that knows the task ranks the two upside
+    down, although actions make no difference (decision 42).
+
     Args:
         tasks: of the E episodes.
         totals: shape (E,), their total rewards.
         scores: shape (E,), in units of the policy's advantages.
+        memories: of the E episodes, the number of the memory that scored each.
         n_calls: the number of times that a remembered call with arguments might have been proposed.
         n_held_back: how many of these fit only elsewhere.
         sampled: which episodes these are, in words.
@@ -58,14 +63,22 @@ class OutcomeScores:
     tasks: tuple[str, ...]
     totals: Floats
     scores: Floats
+    memories: tuple[int, ...]
     n_calls: int
     n_held_back: int
     sampled: str = "all episodes"
 
+    def comparable(self) -> list[list[list[int]]]:
+        """Return the episodes of each task, in groups that one memory scored."""
+        groups: defaultdict[str, defaultdict[int, list[int]]] = defaultdict(lambda: defaultdict(list))
+        for at, (task, memory) in enumerate(zip(self.tasks, self.memories, strict=True)):
+            groups[task][memory].append(at)
+        return [list(of_task.values()) for of_task in groups.values()]
+
 
 @dataclass(frozen=True, slots=True)
 class Concordance:
-    """The share of pairs of episodes in which the one that earned more has the higher score (AUC).
+    """The share of pairs of episodes, both scored by one memory, in which the one that earned more is ahead (AUC).
 
     Args:
         value: ties count half; None without pairs.
@@ -129,7 +142,7 @@ def score(
     if len(drawn) < len(episodes):
         n_tasks = len({episode.task for episode in episodes})
         sampled += f", drawn by task (seed {seed}) from {len(episodes)} episodes of {counted(n_tasks, 'task')}"
-    return OutcomeScores(tasks, totals, scores, n_calls, n_held_back, sampled)
+    return OutcomeScores(tasks, totals, scores, tuple(side.tolist()), n_calls, n_held_back, sampled)
 
 
 def sample_tasks(tasks: Sequence[str], *, most: int = _MOST_EPISODES, seed: int = 0) -> list[int]:
@@ -185,47 +198,53 @@ def _score_episode(judge: JitRL, episode: Episode, seed: int) -> tuple[float, in
 
 def within_tasks_concordance(found: OutcomeScores, seed: int = 0) -> Concordance:
     """Return the concordance over pairs of one task."""
-    members: defaultdict[str, list[int]] = defaultdict(list)
-    for at, task in enumerate(found.tasks):
-        members[task].append(at)
-    groups = [np.array(group) for group in members.values() if len(group) > 1]
-    return _concordance(found, groups, seed)
+    units = [[np.array(group) for group in of_task if len(group) > 1] for of_task in found.comparable()]
+    units = [unit for unit in units if unit]
+    rng = np.random.default_rng(seed)
+    counts = np.array([_counted(found.scores, found.totals, unit) for unit in units])
+
+    def drawn() -> Floats:
+        return np.asarray(counts[rng.integers(len(units), size=len(units))].sum(axis=0))
+
+    return _concordance(found, [group for unit in units for group in unit], drawn, rng)
 
 
 def overall_concordance(found: OutcomeScores, seed: int = 0) -> Concordance:
-    """Return the concordance over all pairs of episodes; the interval is over episodes in twenty blocks."""
-    return _concordance(found, [np.arange(len(found.totals))], seed)
-
-
-def _concordance(found: OutcomeScores, groups: Sequence[np.ndarray], seed: int) -> Concordance:
+    """Return the concordance over all pairs of episodes."""
+    memories = np.array(found.memories)
+    groups = [np.flatnonzero(memories == memory) for memory in sorted(set(found.memories))]
     rng = np.random.default_rng(seed)
 
-    def counts(totals: Floats) -> tuple[Floats, Floats]:
-        sums = [_agreeing(found.scores[group], totals[group]) for group in groups]
-        return np.array([agree for agree, _ in sums]), np.array([pairs for _, pairs in sums])
+    def drawn() -> Floats:
+        return _counted(found.scores, found.totals, [rng.choice(group, size=len(group)) for group in groups])
 
-    agree, pairs = counts(found.totals)
-    if not len(groups) or not pairs.sum():
+    return _concordance(found, groups, drawn, rng)
+
+
+def _concordance(
+    found: OutcomeScores, groups: Sequence[np.ndarray], drawn: Callable[[], Floats], rng: np.random.Generator
+) -> Concordance:
+    """Return the concordance over pairs within groups; `drawn` gives the pairs that agree, and all, of a resample."""
+    agree, pairs = _counted(found.scores, found.totals, groups)
+    if not pairs:
         return Concordance(None, 0.0, 1.0, 0.0, 1.0, 0)
     shuffled = []
     for _ in range(_SHUFFLES):
         totals = found.totals.copy()
         for group in groups:
             totals[group] = rng.permutation(totals[group])
-        one, other = counts(totals)
-        shuffled.append(float(one.sum() / other.sum()))
-    drawn = []
-    for _ in range(_SHUFFLES):
-        if len(groups) > 1:
-            chosen = rng.integers(len(groups), size=len(groups))
-            n, of = agree[chosen].sum(), pairs[chosen].sum()
-        else:
-            chosen = rng.integers(len(groups[0]), size=len(groups[0]))
-            n, of = _agreeing(found.scores[groups[0]][chosen], found.totals[groups[0]][chosen])
-        drawn.append(float(n / of) if of else 0.5)
-    low, high = np.quantile(drawn, [0.025, 0.975]).tolist()
+        one, other = _counted(found.scores, totals, groups)
+        shuffled.append(float(one / other))
+    resampled = [float(n / of) if of else 0.5 for n, of in (drawn() for _ in range(_SHUFFLES))]
+    low, high = np.quantile(resampled, [0.025, 0.975]).tolist()
     shuffled_low, shuffled_high = np.quantile(shuffled, [0.025, 0.975]).tolist()
-    return Concordance(float(agree.sum() / pairs.sum()), low, high, shuffled_low, shuffled_high, int(pairs.sum()))
+    return Concordance(float(agree / pairs), low, high, shuffled_low, shuffled_high, int(pairs))
+
+
+def _counted(scores: Floats, totals: Floats, groups: Sequence[np.ndarray]) -> Floats:
+    """Return how many pairs within groups agree, and how many there are."""
+    counts: Floats = np.array([_agreeing(scores[group], totals[group]) for group in groups]).reshape(-1, 2)
+    return np.asarray(counts.sum(axis=0))
 
 
 def _agreeing(scores: Floats, totals: Floats) -> tuple[float, float]:

@@ -6,6 +6,7 @@ import math
 from collections import defaultdict
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+from itertools import chain
 from typing import Any
 
 import numpy as np
@@ -103,13 +104,10 @@ def audit_without_priors(
 
 
 def _by_side(found: OutcomeScores) -> tuple[list[float], list[float]]:
-    """Return the totals of episodes above and below the mean score of their task; tasks of one episode have neither."""
-    members: defaultdict[str, list[int]] = defaultdict(list)
-    for at, task in enumerate(found.tasks):
-        members[task].append(at)
+    """Return the totals of episodes above and below the mean score of their task by the memory that scored them."""
     higher: list[float] = []
     lower: list[float] = []
-    for group in members.values():
+    for group in chain.from_iterable(found.comparable()):
         mean = float(found.scores[group].mean())
         for at in group:
             ahead = float(found.scores[at]) - mean
