@@ -23,6 +23,7 @@ from seasoned.memory.parts.retention import Retention
 from seasoned.memory.parts.source_weights import SourceWeights
 from seasoned.memory.parts.switch_log import SwitchLog
 from seasoned.memory.parts.transfer import Transfer
+from seasoned.memory.reading.episode_sizes import episodes_within
 from seasoned.memory.retrieval.retriever import Retriever
 from seasoned.memory.session import Session
 from seasoned.memory.session_factory import SessionOptions, open_bounded_session
@@ -464,14 +465,23 @@ class Memory:
             f"episode {excerpt(episode_id)}", "it is not in this namespace", "List the stored ones: memory.episodes()."
         )
 
-    def episodes(self, *, task: str | None = None, last: int | None = None) -> list[Episode]:
-        """Return stored episodes in commit order: all, those of one task, or the last few."""
+    def episodes(
+        self, *, task: str | None = None, last: int | None = None, max_bytes: int | None = None
+    ) -> list[Episode]:
+        """Return stored episodes in commit order: all, those of one task, or the last few.
+
+        With `max_bytes` these are the latest whose texts together take at most so many bytes; one that takes more than
+        an eighth of them is left out, unread.
+        """
         if task is not None:
             check_text("task", task)
         if last is not None:
             last = check_whole("last", last, at_least=1, next_step="Leave it out to list all.")
-        task, reader = self.session.redaction.query(task), self.session.reader
-        return [episode for *_, episode in self.session.read(lambda: list(reader.episodes(task=task, last=last)))]
+        task, session, reader = self.session.redaction.query(task), self.session, self.session.reader
+        if max_bytes is None:
+            return [episode for *_, episode in session.read(lambda: list(reader.episodes(task=task, last=last)))]
+        most = check_whole("max_bytes", max_bytes, at_least=1, next_step="Leave it out to read all.")
+        return session.read(lambda: episodes_within(session.store, reader, task, last, most))
 
     def iter_episodes(self) -> Iterator[Episode]:
         """Yield stored episodes in commit order, page by page: other threads use the memory between two pages.

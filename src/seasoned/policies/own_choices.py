@@ -17,6 +17,7 @@ from seasoned.types.notes import RESPONSE
 __all__ = ["OwnChoices", "PlayedMemory", "is_own_choice", "latest_own_choices", "own_choices"]
 
 _SAME = 1e-6
+_MAX_BYTES = 1 << 21
 
 
 @runtime_checkable
@@ -30,8 +31,10 @@ class PlayedMemory(Protocol):
 
     def __len__(self) -> int: ...
 
-    def episodes(self, *, task: str | None = None, last: int | None = None) -> list[Episode]:
-        """Return stored episodes in commit order: all, those of a task, or the last few."""
+    def episodes(
+        self, *, task: str | None = None, last: int | None = None, max_bytes: int | None = None
+    ) -> list[Episode]:
+        """Return stored episodes in commit order: all, those of a task, or the last few that fit into some bytes."""
         ...
 
     def notes(self, *, kind: str | None = None, episode_id: str | None = None) -> list[Note]:
@@ -102,12 +105,12 @@ def latest_own_choices(memory: PlayedMemory, last: int, *, within_s: float) -> I
     """Yield the choices of the latest episodes, the latest first: of at most `last`, and of those that time allows.
 
     Episodes are read anew, twice as many each time, while the next read is likely to fit into the time; then they are
-    yielded for as long again.
+    yielded for as long again. No read takes more than 2 MB of texts: episodes of more than 256 KB are left out, unread.
 
     Args:
         memory: holds the episodes.
         last: at most so many.
-        within_s: seconds for each of the two. The latest episode alone is read whatever it takes.
+        within_s: seconds for each of the two. The first read, of the latest episode, is made whatever it takes.
     """
     quarantined, _ = memory.excluded_ids()
     episodes = _latest_episodes(memory, last, within_s)
@@ -128,9 +131,9 @@ def _latest_episodes(memory: PlayedMemory, last: int, within_s: float) -> list[E
     n = 1
     while True:
         start = time.monotonic()
-        episodes = memory.episodes(last=n)
+        episodes = memory.episodes(last=n, max_bytes=_MAX_BYTES)
         now = time.monotonic()
-        if len(episodes) < n or n == last or now - began + 2.0 * (now - start) > within_s:
+        if n == last or now - began + 2.0 * (now - start) > within_s:
             return episodes
         n = min(2 * n, last)
 

@@ -10,6 +10,7 @@ from seasoned.errors import StoreTimeoutError
 from seasoned.integrations.clients.call_decisions import CallDecisions
 from seasoned.integrations.clients.call_modes import CallVotes
 from seasoned.integrations.clients.wires.wire_format import RequestMoment
+from seasoned.memory.stores.sqlite_schema import STEP_BITS
 from seasoned.policies import own_choices
 from seasoned.policies.calibration import prior_watch
 from seasoned.policies.calibration.prior_watch import PriorWatch
@@ -108,12 +109,12 @@ class _Watched:
     def __len__(self):
         return len(self._memory)
 
-    def episodes(self, *, task=None, last=None):
+    def episodes(self, *, task=None, last=None, max_bytes=None):
         self.asked.append(last)
         if self._error is not None:
             raise self._error
         self.now += last
-        return self._memory.episodes(last=last)
+        return self._memory.episodes(last=last, max_bytes=max_bytes)
 
 
 def test_memory_that_fails_to_return_its_episodes_is_asked_again_after_a_doubling(memory):
@@ -134,6 +135,14 @@ def test_as_many_episodes_are_read_as_time_allows(memory, monkeypatch):
     monkeypatch.setattr(prior_watch, "_WITHIN_S", 40.0)
     assert PriorWatch(watched).check(even(), "cart", "shop") == pytest.approx(0.9, abs=0.05)
     assert watched.asked == [1, 2, 4, 8, 16]  # 31 s; another 32 do not fit
+
+
+def test_huge_episode_is_left_out_unread(memory):
+    long = "word " * 40_000  # 200 KB a step
+    memory.add(Episode("shop", [Step(f"{number} {long}", "leave") for number in range(40)]))
+    with memory.session.store.trace() as statements:
+        assert PriorWatch(memory).check(even(), "cart", "shop") == pytest.approx(0.9, abs=0.05)
+    assert not any("SELECT state.text" in one and f"BETWEEN {2 * N + 2 << STEP_BITS}" in one for one in statements)
 
 
 def test_decision_does_not_wait_for_one_that_counts(memory):

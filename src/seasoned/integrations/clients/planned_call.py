@@ -12,7 +12,7 @@ from typing import Any, NamedTuple, TypeAlias
 from seasoned.errors import InputError, ModelAnswerError, ModelError
 from seasoned.integrations.clients.call_decisions import CallDecisions, actions_of, options_to_decide
 from seasoned.integrations.clients.call_holdout import CallArms
-from seasoned.integrations.clients.call_modes import CallMode, CallVotes, PromptText
+from seasoned.integrations.clients.call_modes import CallMode, CallVotes
 from seasoned.integrations.clients.call_recorder import CallRecorder
 from seasoned.integrations.clients.conversations import CallContext
 from seasoned.integrations.clients.label_question import label_reading
@@ -130,7 +130,7 @@ class WrappedCall(ObservedCall):
         moment = self._moment(body)
         if moment is None:
             return None
-        if isinstance(mode, PromptText):
+        if not isinstance(mode, CallVotes | CallDecisions):  # a protocol is slow to check
             recalled = self._recalled(mode, body, moment)
             extended = self._wire.extended(body, framed_block(recalled.text)) if recalled.text else None
             return None if extended is None else _Prepared(moment, dumps_in_parts(extended), recalled.shown)

@@ -53,8 +53,9 @@ class PriorWatch:
     the choices, and for a prior of votes that of the votes is added.
 
     The choices are those of the latest 200 episodes that memory did not shift (`own_choices`), of fewer where these
-    take longer than 25 ms to read, or to count. They are read at the first reading, and again when the stored steps
-    have doubled; so are those that a memory failed to return. No decision fails by them.
+    take longer than 25 ms to read, or to count, or more than 2 MB. An episode of more than 256 KB is left out. They are
+    read at the first reading, and again when the stored steps have doubled; so are those that a memory failed to
+    return. No decision fails by them.
 
     Args:
         memory: holds the agent's episodes; one that is no `PlayedMemory` is not watched.

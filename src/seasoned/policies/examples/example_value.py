@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import functools
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from statistics import NormalDist
 from typing import Literal
 
@@ -39,6 +39,10 @@ class ExampleCandidate:
         floor: returns whether a return may be a success.
         tries: the number of steps whose returns are those of the pair.
         key: the action of the moment, normalised.
+
+    Attributes:
+        nearness: the similarity of its state to the observation; 0 without one.
+        weight: the number of tries times the sharpened nearness.
     """
 
     moment: Moment
@@ -54,16 +58,19 @@ class ExampleCandidate:
     floor: Callable[[float], bool] = bool
     tries: int = 1
     key: str = ""
+    nearness: float = field(init=False)
+    weight: float = field(init=False)
+
+    def __post_init__(self) -> None:
+        """Compute what every pair of candidates is compared by."""
+        nearness = self.moment.similarities.get("observation", 0.0)
+        object.__setattr__(self, "nearness", nearness)
+        object.__setattr__(self, "weight", sharpen(nearness) * self.tries)
 
     @property
     def action(self) -> str:
         """The action of the moment."""
         return self.moment.experience.action
-
-    @property
-    def nearness(self) -> float:
-        """The similarity of its state to the observation; 0 without one."""
-        return self.moment.similarities.get("observation", 0.0)
 
     def failed(self, return_: float) -> bool:
         """Return whether a return of this action is a failure."""
@@ -236,14 +243,15 @@ def _baselines(
     at: dict[frozenset[str], list[int]] = {}
     for row, state in enumerate(states):
         at.setdefault(state, []).append(row)
-    found: list[tuple[float, float | None]] = []
-    for state in states:
-        rows = at[state]
+    found: list[tuple[float, float | None]] = [(overall, neutral)] * len(states)
+    for rows in at.values():
+        if len(rows) == 1:
+            continue
         least, most = min(means[row] for row in rows), max(means[row] for row in rows)
-        if most - least <= _ROUNDING * max(1.0, abs(most)):
-            found.append((overall, neutral))
-        else:
-            found.append((sum(tries[row] * means[row] for row in rows) / sum(tries[row] for row in rows), None))
+        if most - least > _ROUNDING * max(1.0, abs(most)):
+            level = sum(tries[row] * means[row] for row in rows) / sum(tries[row] for row in rows)
+            for row in rows:
+                found[row] = level, None
     return found
 
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from seasoned.actions import NamedCall, named_call
+from seasoned.actions import NamedCall, named_calls
 from seasoned.policies.call_evidence import all_occur, any_occurs
 from seasoned.policies.examples.example_value import ExampleCandidate, sharpen
 
@@ -45,7 +45,7 @@ def failed_nearer(one: ExampleCandidate, others: Sequence[ExampleCandidate]) -> 
 def _mostly_failed(pairs: Sequence[ExampleCandidate]) -> bool:
     weights = {"imitate": 0.0, "avoid": 0.0}
     for one in pairs:
-        weights[one.kind] += sharpen(one.nearness) * one.tries
+        weights[one.kind] += one.weight
     return weights["avoid"] > 0.0 and weights["avoid"] >= _MOSTLY * weights["imitate"]
 
 
@@ -58,7 +58,7 @@ def same_action(one: ExampleCandidate, other: ExampleCandidate) -> bool:
     """
     if one.key == other.key:
         return True
-    first, second = named_call(one.action), named_call(other.action)
+    first, second = named_calls((one.action, other.action))
     if first.key == second.key:
         return True
     if not first.shape or first.shape != second.shape:

@@ -22,7 +22,7 @@ from seasoned.policies.action_values import ActionValuer, ActionValues
 from seasoned.policies.examples.curation import Curation
 from seasoned.policies.examples.diversity import select_diverse
 from seasoned.policies.examples.example import Example
-from seasoned.policies.examples.example_value import ExampleCandidate, rank_candidates, sharpen
+from seasoned.policies.examples.example_value import ExampleCandidate, rank_candidates
 from seasoned.policies.examples.impression_effects import EpisodeTrust, ImpressionEffects
 from seasoned.policies.examples.nearer_outcomes import failed_nearer
 from seasoned.policies.examples.query import ExampleQuery, Purpose, check_weights
@@ -247,21 +247,20 @@ class Examples(Curation):
         """
         outcomes: defaultdict[str, float] = defaultdict(float)
         for one in candidates:
-            weight = sharpen(one.nearness) * one.tries
-            outcomes[one.key] += weight if one.kind == "imitate" else -weight
+            outcomes[one.key] += one.weight if one.kind == "imitate" else -one.weight
         for one in candidates:
             wanted = one.kind == "imitate"
             if not wanted and not self._avoid:
                 continue
             if (outcomes[one.key] < 0) == wanted or (not wanted and one.nearness >= 1.0):
                 return True
-            if any(self._is_rival(one, other) for other in candidates):
+            as_near = (other for other in candidates if other.nearness >= one.nearness and other.key != one.key)
+            if any(self._is_rival(one, other) for other in as_near):
                 return True
         return False
 
     def _is_rival(self, one: ExampleCandidate, other: ExampleCandidate) -> bool:
-        if one.key == other.key or other.nearness < one.nearness:
-            return False
+        """Return whether another action, at a state as near, may be the better one."""
         mine, theirs = one.moment, other.moment
         if mine.tries + theirs.tries >= _TRIES_OF_AN_INTERVAL:
             return (theirs.mean_return or 0.0) > (mine.mean_return or 0.0)
