@@ -18,6 +18,7 @@ pytest.importorskip("opentelemetry.sdk", reason="needs the extra otel")
 from opentelemetry.sdk.trace import TracerProvider
 from opentelemetry.sdk.trace.export import SimpleSpanProcessor
 from opentelemetry.sdk.trace.export.in_memory_span_exporter import InMemorySpanExporter
+from opentelemetry.trace import use_span
 
 from seasoned.integrations.frameworks import TracedPolicy, otel_span_recorder, trace_lift
 
@@ -77,6 +78,34 @@ class AgentTrace:
                 root.set_attribute("gen_ai.operation.name", "invoke_agent")
                 root.add_event("gen_ai.evaluation.result", scored)
         return f"{root.get_span_context().trace_id:032x}"
+
+
+def test_traces_without_room_are_counted_and_not_recorded(memory, provider, caplog):
+    recorder = otel_span_recorder(memory, max_bytes=10_000)
+    provider.add_span_processor(recorder)
+    first = AgentTrace(provider).run("first")
+    huge = AgentTrace(provider, "x" * 20_000).run("huge")
+    recorder.settle()  # what is stored has left room
+    traces = [AgentTrace(provider).run(f"later-{number}") for number in range(3) if recorder.force_flush()]
+    recorder.settle()
+    assert [episode.id for episode in memory.episodes()] == [first, *traces]
+    [line] = [record.getMessage() for record in caplog.records if record.name == "seasoned.clients"]
+    assert line.startswith(f"The trace {huge} was not recorded: no room for its 2 spans")
+
+
+def test_open_traces_have_room_for_their_bytes_together(memory, provider, caplog):
+    recorder = otel_span_recorder(memory, max_bytes=10_000)
+    provider.add_span_processor(recorder)
+    roots = [provider.get_tracer("agent").start_span(f"root-{number}") for number in range(20)]
+    for number, root in enumerate(roots):
+        with use_span(root):
+            AgentTrace(provider).call(CALL, f"r{number}")
+    for root in roots:
+        root.end()
+    recorder.settle()
+    n_stored, lines = len(list(memory.episodes())), [record.getMessage() for record in caplog.records]
+    assert 2 <= n_stored <= 10 and len(lines) == 20 - n_stored  # a span has 1,000 bytes and more
+    assert all("no room for its 1 span;" in line for line in lines)
 
 
 def test_trace_is_the_episode_of_its_conversation(memory, provider):

@@ -13,7 +13,8 @@ from dataclasses import dataclass, field
 from functools import cache
 from typing import Any
 
-from seasoned.errors import EpisodeConflictError, SeasonedError
+from seasoned.checks import check_whole
+from seasoned.errors import EpisodeConflictError, SeasonedError, counted
 from seasoned.integrations.clients.prompt_block import framed_block, without_blocks
 from seasoned.integrations.field_rules import FieldRules
 from seasoned.integrations.json_input import Document, ReadEpisode, ReadResult
@@ -30,6 +31,7 @@ __all__ = ["otel_span_recorder"]
 _EXTRA = "otel"
 _LOG = logging.getLogger("seasoned.clients")
 _MOST_TRACES, _MOST_SPANS, _MOST_STORED = 1000, 10_000, 10_000
+_MAX_BYTES = 64 << 20
 _MARK = framed_block("").splitlines()[0]
 _CONVERSATION, _RESPONSE_ID = "gen_ai.conversation.id", "gen_ai.response.id"
 
@@ -40,6 +42,7 @@ def otel_span_recorder(
     awaits_feedback: bool = True,
     evaluation: str | None = None,
     rewards: str | RewardRules | None = None,
+    max_bytes: int = _MAX_BYTES,
 ) -> Any:
     """Return a `SpanProcessor` for `TracerProvider.add_span_processor`, which records spans of agents as episodes.
 
@@ -47,28 +50,34 @@ def otel_span_recorder(
     of the trace, as 32 hexadecimal digits; `memory.feedback` takes it, or the id of the last response
     (`gen_ai.response.id`). States and actions are those that `seasoned memory import` reads from the same spans, so
     that the instrumentation must record the content of messages as attributes of spans. An error is logged
-    (`seasoned.clients`) and reaches no program. Spans that end after their root are not recorded.
+    (`seasoned.clients`) and reaches no program. Spans that end after their root are not recorded. A trace one of whose
+    spans has no room is not recorded at all, and the log says how many spans it had: half an episode would teach what
+    did not happen.
 
     Args:
         memory: an open memory.
         awaits_feedback: whether an episode without an evaluation is no evidence before someone has judged it.
         evaluation: name of the `gen_ai.evaluation.result` whose score is the reward; needed where there are several.
         rewards: rules over what tools answered, as of `seasoned.wrap`.
+        max_bytes: of the spans that are not stored yet, together, as JSON.
 
     Raises:
-        InputError: a rule breaks its form.
+        InputError: a rule breaks its form, or `max_bytes` is no number of bytes.
         MissingExtraError: the package `opentelemetry-sdk` is not installed.
     """
     rules = rewards if rewards is None or isinstance(rewards, RewardRules) else load_rules(rewards)
     recorder = _recorder_class()
-    return recorder(memory, awaits_feedback, evaluation, rules)
+    limit = check_whole("max_bytes", max_bytes, at_least=1)
+    return recorder(memory, awaits_feedback, evaluation, rules, limit)
 
 
 @dataclass(slots=True)
 class _Trace:
-    """The spans of a trace that is not complete, as JSON, and the id of its last response."""
+    """The spans of a trace that is not stored, as JSON; how many had no room; the id of its last response."""
 
-    spans: list[Any] = field(default_factory=list)
+    spans: list[str] = field(default_factory=list)
+    n_bytes: int = 0
+    n_dropped: int = 0
     response_id: str | None = None
 
 
@@ -76,10 +85,11 @@ class _SpanRecorder:
     """Records the spans of agents as episodes; one of the memory's background recorders."""
 
     def __init__(
-        self, memory: Memory, awaits_feedback: bool, evaluation: str | None, rewards: RewardRules | None
+        self, memory: Memory, awaits_feedback: bool, evaluation: str | None, rewards: RewardRules | None, max_bytes: int
     ) -> None:
         self._memory, self._awaits_feedback, self._rewards = memory, awaits_feedback, rewards
         self._rules = FieldRules(evaluation=evaluation, results=rewards is not None)
+        self._max_bytes, self._n_bytes = max_bytes, 0
         self._open: OrderedDict[str, _Trace] = OrderedDict()
         self._stored: OrderedDict[str, None] = OrderedDict()  # whose late spans are passed over
         self._lock = threading.Lock()
@@ -144,13 +154,13 @@ class _SpanRecorder:
         attributes = span.attributes or {}
         leaf = None
         if any(name.startswith(("gen_ai.", "llm.", "openinference.", "traceloop.")) for name in attributes):
-            leaf = _as_json(span)
+            leaf = span.to_json(indent=None)
         with self._lock:
             if self._is_shut or trace_id in self._stored:
                 return
             trace = self._open.setdefault(trace_id, _Trace())
-            if leaf is not None and len(trace.spans) < _MOST_SPANS:
-                trace.spans.append(leaf)
+            if leaf is not None:
+                self._keep(trace, leaf)
                 trace.response_id = str(attributes.get(_RESPONSE_ID) or "") or trace.response_id
             over = [trace_id] if is_root else []
             if len(self._open) > _MOST_TRACES:
@@ -159,7 +169,30 @@ class _SpanRecorder:
         for one, trace in ended:
             self._store_later(one, trace)
 
+    def _keep(self, trace: _Trace, leaf: str) -> None:
+        """Keep a span if there is room; else give up its trace, and the room that it had."""
+        n_bytes = len(leaf)  # its SDK writes ASCII
+        has_room = len(trace.spans) < _MOST_SPANS and self._n_bytes + n_bytes <= self._max_bytes
+        if has_room and not trace.n_dropped:
+            trace.spans.append(leaf)
+            trace.n_bytes += n_bytes
+            self._n_bytes += n_bytes
+        else:
+            trace.n_dropped += 1 + len(trace.spans)
+            self._free(trace)
+
+    def _free(self, trace: _Trace) -> None:
+        self._n_bytes -= trace.n_bytes
+        trace.n_bytes = 0
+        trace.spans.clear()
+
     def _store_later(self, trace_id: str, trace: _Trace) -> None:
+        if trace.n_dropped:
+            _LOG.warning(
+                "The trace %s was not recorded: no room for its %s; a trace has at most %d spans, and those that are "
+                "not stored %d bytes together (max_bytes).",
+                *(trace_id, counted(trace.n_dropped, "span"), _MOST_SPANS, self._max_bytes),
+            )
         if not trace.spans:
             return
         with self._lock:
@@ -178,13 +211,16 @@ class _SpanRecorder:
                     _LOG.warning("The trace %s was not recorded: %s", trace_id, read.reason)
         except Exception as error:
             _LOG.warning("The trace %s was not recorded: %s", trace_id, error)
+        finally:
+            with self._lock:
+                self._free(trace)
 
     def _episodes(self, trace: _Trace) -> Sequence[ReadResult]:
-        spans = [leaf for leaf in trace.spans if (read := telemetry(leaf, log=False)) and kind_of(read) != "other"]
-        if not spans:
+        spans = list(map(_as_json, trace.spans))
+        if not any((read := telemetry(leaf, log=False)) and kind_of(read) != "other" for leaf in spans):
             return []
         reader = SpanReader(self._rules)
-        found = [one for line, leaf in enumerate(trace.spans, 1) for one in reader.add(Document(line, leaf))]
+        found = [one for line, leaf in enumerate(spans, 1) for one in reader.add(Document(line, leaf))]
         return [*found, *reader.close()]
 
     def _commit(self, trace_id: str, read: ReadEpisode, response_id: str | None) -> None:
@@ -215,9 +251,9 @@ def _recorder_class() -> Any:
     return type("SpanRecorder", (_SpanRecorder, base), {"__doc__": _SpanRecorder.__doc__})
 
 
-def _as_json(span: Any) -> Mapping[str, Any]:
-    """Return a span as its SDK writes it, of its own trace alone, without what memory had added to its messages."""
-    leaf: dict[str, Any] = json.loads(span.to_json(indent=None))
+def _as_json(span: str) -> Mapping[str, Any]:
+    """Return a span of its SDK's JSON, of its own trace alone, without what memory had added to its messages."""
+    leaf: dict[str, Any] = json.loads(span)
     attributes = leaf.get("attributes") or {}
     attributes.pop(_CONVERSATION, None)
     for name, value in attributes.items():
