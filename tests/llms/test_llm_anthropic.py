@@ -124,3 +124,9 @@ def test_key_is_needed_elsewhere(monkeypatch):
     monkeypatch.delenv("ANTHROPIC_BASE_URL", raising=False)
     with pytest.raises(errors.ConfigError, match="ANTHROPIC_API_KEY"):
         open_llm("anthropic:claude")
+
+
+def test_wrong_address_of_the_environment_is_named(monkeypatch):
+    monkeypatch.setenv("ANTHROPIC_BASE_URL", "api.example.org")
+    with pytest.raises(errors.ConfigError, match=r"base_url = 'api\.example\.org'"):
+        open_llm("anthropic:claude")

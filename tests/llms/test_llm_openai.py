@@ -124,6 +124,7 @@ def test_capabilities_of_an_unavailable_endpoint_are_an_error():
     ("settings", "error"),
     [
         ({"base_url": "nonsense"}, errors.ConfigError),
+        ({"base_url": "http://[::1/v1"}, errors.ConfigError),
         ({"base_url": "https://example.org/v1"}, errors.ConfigError),
         ({"base_url": "http://127.0.0.1:1/v1", "timeout_s": 0}, errors.InputError),
         ({"base_url": "http://127.0.0.1:1/v1", "max_retries": -1}, errors.InputError),

@@ -98,7 +98,7 @@ class EndpointEmbedder(BatchedEmbedder):
                     raise translated from error
                 time.sleep(backoff_s(attempt, self._endpoint._retry_after(error), self._retry_ceiling_s))
         rows, tokens = self._read(raw, len(texts))
-        usage = Usage(calls=1, prompt_tokens=tokens, cost_usd=self._endpoint._cost_usd(tokens, 0))
+        usage = Usage(calls=1, prompt_tokens=tokens, cost_usd=self._endpoint._prices.cost_usd(tokens, 0))
         return rows, replace(usage, latency_s=time.perf_counter() - begin_s)
 
     def _read(self, raw: Any, n_texts: int) -> tuple[list[Any], int]:

@@ -8,12 +8,12 @@ import time
 from collections.abc import Callable, Mapping
 from dataclasses import replace
 from typing import Any
-from urllib.parse import urlsplit
 
-from seasoned.checks import check_number, check_text
+from seasoned.checks import check_text
 from seasoned.errors import ConfigError, ModelError, excerpt
 from seasoned.llms.providers.client_errors import retry_after_header, translated_error
 from seasoned.llms.providers.endpoint import Endpoint
+from seasoned.llms.providers.endpoint_access import TokenPrices, checked_url, found_key
 from seasoned.llms.wire.chat_completions import check_request, read_completion
 from seasoned.llms.wire.chat_stream import ChunkSum, streamed_items
 from seasoned.protocols import Capabilities, ChatContext, Completion, CompletionRequest, Usage
@@ -22,7 +22,6 @@ from seasoned.registry import load_extra
 __all__ = ["AnthropicLLM"]
 
 _URL = "https://api.anthropic.com"
-_LOCAL_HOSTS = ("localhost", "127.0.0.1", "::1")
 _REASONS = {"end_turn": "stop", "stop_sequence": "stop", "max_tokens": "length", "tool_use": "tool_calls"}
 _PROMPT_COUNTS = ("input_tokens", "cache_creation_input_tokens", "cache_read_input_tokens")
 
@@ -63,23 +62,13 @@ class AnthropicLLM(Endpoint):
         usd_per_million_completion_tokens: float | None = None,
     ) -> None:
         self._model = check_text("model", model)
-        self._base_url = (base_url or os.environ.get("ANTHROPIC_BASE_URL") or _URL).rstrip("/").removesuffix("/v1")
-        host = urlsplit(self._base_url).hostname
-        if urlsplit(self._base_url).scheme not in ("http", "https") or not host:
-            raise ConfigError(
-                f"base_url = {excerpt(base_url)}", "base_url is an http(s) URL", f"Use one such as {_URL}."
-            )
+        given_url = base_url or os.environ.get("ANTHROPIC_BASE_URL") or _URL
+        self._base_url = checked_url(given_url, such_as=_URL).removesuffix("/v1")
         super().__init__(timeout_s, max_retries, retry_ceiling_s)
-        self._prices = tuple(
-            None if price is None else check_number("price in USD per million tokens", price, at_least=0)
-            for price in (usd_per_million_prompt_tokens, usd_per_million_completion_tokens)
-        )
+        self._prices = TokenPrices(usd_per_million_prompt_tokens, usd_per_million_completion_tokens)
         self.takes_temperature = True
-        key = api_key or os.environ.get("ANTHROPIC_API_KEY") or ("none" if host in _LOCAL_HOSTS else None)
         self._anthropic = load_extra("anthropic", "anthropic")
-        if key is None:
-            rule = "a server that is not on this machine needs a key"
-            raise ConfigError(f"no key for {self._base_url}", rule, "Set ANTHROPIC_API_KEY.")
+        key = found_key(self._base_url, api_key, ["ANTHROPIC_API_KEY"])
         self._client = self._anthropic.AsyncAnthropic(
             base_url=self._base_url, api_key=key, timeout=self._timeout_s, max_retries=0
         )
@@ -137,10 +126,7 @@ class AnthropicLLM(Endpoint):
 
     def _read(self, raw: ChunkSum, request: CompletionRequest) -> Completion:
         answer, (prompt_tokens, completion_tokens) = read_completion(raw.body(), request, self.name)
-        prompt_price, completion_price = self._prices
-        cost_usd = None
-        if prompt_price is not None and completion_price is not None and raw.has_usage:
-            cost_usd = (prompt_tokens * prompt_price + completion_tokens * completion_price) / 1e6
+        cost_usd = self._prices.cost_usd(prompt_tokens, completion_tokens) if raw.has_usage else None
         return replace(answer, usage=Usage(1, 0, prompt_tokens, completion_tokens, 0.0, cost_usd))
 
     def _retry_after(self, error: Exception) -> str | None:

@@ -10,12 +10,12 @@ import time
 from collections.abc import Awaitable, Callable, Mapping, Sequence
 from dataclasses import replace
 from typing import Any
-from urllib.parse import urlsplit
 
-from seasoned.checks import check_number, check_text
+from seasoned.checks import check_text
 from seasoned.errors import ConfigError, ModelAnswerError, ModelError, NoDecisionsError, excerpt
 from seasoned.llms.providers.client_errors import retry_after_header, translated_error
 from seasoned.llms.providers.endpoint import Endpoint
+from seasoned.llms.providers.endpoint_access import TokenPrices, checked_url, found_key
 from seasoned.llms.wire.chat_completions import check_request, read_completion, request_json
 from seasoned.llms.wire.chat_stream import ChunkSum, streamed_items
 from seasoned.llms.wire.decision_formats import built_request, parse_decision_answer
@@ -28,7 +28,6 @@ from seasoned.registry import load_extra
 __all__ = ["OpenAILLM"]
 
 _OPENAI_URL = "https://api.openai.com/v1"
-_LOCAL_HOSTS = ("localhost", "127.0.0.1", "::1", "0.0.0.0")  # noqa: S104
 _OTHER_LIMIT = {"max_tokens": "max_completion_tokens", "max_completion_tokens": "max_tokens"}
 _NO_DECISIONS = (404, 405, 501)
 _UNTRUNCATED = {"top_p": 1.0, "top_k": 0, "min_p": 0.0}
@@ -71,15 +70,15 @@ class OpenAILLM(Endpoint):
         usd_per_million_completion_tokens: float | None = None,
     ) -> None:
         self._model = check_text("model", model)
-        self._base_url = _check_url(base_url or os.environ.get("OPENAI_BASE_URL") or _OPENAI_URL)
-        super().__init__(timeout_s, max_retries, retry_ceiling_s)
-        self._prices = tuple(
-            None if price is None else check_number("price in USD per million tokens", price, at_least=0)
-            for price in (usd_per_million_prompt_tokens, usd_per_million_completion_tokens)
+        self._base_url = checked_url(
+            base_url or os.environ.get("OPENAI_BASE_URL") or _OPENAI_URL, such_as="http://127.0.0.1:8080/v1"
         )
+        super().__init__(timeout_s, max_retries, retry_ceiling_s)
+        self._prices = TokenPrices(usd_per_million_prompt_tokens, usd_per_million_completion_tokens)
         self._openai = load_extra("openai", "openai")
+        key = found_key(self._base_url, api_key, ["SEASONED_OPENAI_API_KEY", "OPENAI_API_KEY"])
         self._client = self._openai.AsyncOpenAI(
-            base_url=self._base_url, api_key=_find_key(self._base_url, api_key), timeout=self._timeout_s, max_retries=0
+            base_url=self._base_url, api_key=key, timeout=self._timeout_s, max_retries=0
         )
         self.token_limit_field = "max_tokens"  # noqa: S105
         self.refused_fields: frozenset[str] = frozenset()
@@ -130,7 +129,7 @@ class OpenAILLM(Endpoint):
         request = DecisionRequest(wire_format, self._model, state, tuple(questions), document)
         answers = parse_decision_answer(request, body)
         tokens = [_count(body, name) for name in ("input_tokens", "output_tokens")]
-        cost_usd = None if None in tokens else self._cost_usd(tokens[0] or 0, tokens[1] or 0)
+        cost_usd = None if None in tokens else self._prices.cost_usd(tokens[0] or 0, tokens[1] or 0)
         latency_s = time.perf_counter() - begin_s
         return DecisionAnswers(answers, Usage(1, 0, tokens[0] or 0, tokens[1] or 0, latency_s, cost_usd))
 
@@ -166,7 +165,7 @@ class OpenAILLM(Endpoint):
         if total.is_empty:
             raise ModelAnswerError(f"{self.name} sent no chunk", "an answer is streamed", "Check the base URL.")
         answer, (prompt_tokens, completion_tokens) = read_completion(total.body(), request, self.name)
-        cost_usd = self._cost_usd(prompt_tokens, completion_tokens) if total.has_usage else None
+        cost_usd = self._prices.cost_usd(prompt_tokens, completion_tokens) if total.has_usage else None
         usage = Usage(1, 0, prompt_tokens, completion_tokens, time.perf_counter() - begin_s, cost_usd)
         return replace(answer, usage=usage)
 
@@ -215,17 +214,11 @@ class OpenAILLM(Endpoint):
                 f"{self.name} answered {excerpt(raw, 120)}", "an answer is JSON", "Check the base URL; is /v1 missing?"
             ) from None
         answer, (prompt_tokens, completion_tokens) = read_completion(body, request, self.name)
-        cost_usd = self._cost_usd(prompt_tokens, completion_tokens)
+        cost_usd = self._prices.cost_usd(prompt_tokens, completion_tokens)
         return replace(answer, usage=Usage(1, 0, prompt_tokens, completion_tokens, 0.0, cost_usd))
 
     def _retry_after(self, error: Exception) -> str | None:
         return retry_after_header(error)
-
-    def _cost_usd(self, prompt_tokens: int, completion_tokens: int) -> float | None:
-        prompt_price, completion_price = self._prices
-        if prompt_price is None or completion_price is None:
-            return None
-        return (prompt_tokens * prompt_price + completion_tokens * completion_price) / 1e6
 
     def _translate_error(self, error: Exception, attempts: int) -> ModelError | ConfigError | None:
         seen = f"{self.name}: {type(error).__name__} {excerpt(str(error), 160)} ({attempts} attempts)"
@@ -237,23 +230,3 @@ def _count(body: object, name: str) -> int | None:
     usage = body.get("usage") if isinstance(body, Mapping) else None
     count = usage.get(name) if isinstance(usage, Mapping) else None
     return count if isinstance(count, int) and not isinstance(count, bool) and 0 <= count < 1 << 53 else None
-
-
-def _find_key(base_url: str, api_key: str | None) -> str:
-    key = api_key or os.environ.get("SEASONED_OPENAI_API_KEY") or os.environ.get("OPENAI_API_KEY")
-    if key:
-        return key
-    if urlsplit(base_url).hostname in _LOCAL_HOSTS:
-        return "none"
-    raise ConfigError(
-        f"no key for {base_url}", "a server that is not on this machine needs a key", "Set OPENAI_API_KEY."
-    )
-
-
-def _check_url(url: str) -> str:
-    parts = urlsplit(url)
-    if parts.scheme not in ("http", "https") or not parts.hostname:
-        raise ConfigError(
-            f"base_url = {excerpt(url)}", "base_url is an http(s) URL", "Use one such as http://127.0.0.1:8080/v1."
-        )
-    return url.rstrip("/")
