@@ -10,6 +10,7 @@ import asyncio
 import contextlib
 import json
 import sqlite3
+import time
 
 import pytest
 from client_loops import imported
@@ -28,7 +29,7 @@ from players import (
 import seasoned
 from seasoned import Memory
 from seasoned.actions import canonical_tool_call
-from seasoned.errors import InputError, NotFoundError
+from seasoned.errors import InputError, NotFoundError, StoreError
 from seasoned.integrations.clients import CallHoldout
 
 TICKET = "pool exhausted on checkout"
@@ -164,15 +165,29 @@ def test_control_episodes_get_no_memory_and_are_compared(player, server, memory)
     assert lift.n_treated + lift.n_control == n
 
 
+def until_it_answers(memory):
+    """Wait until the memory takes calls again."""
+    ends_at = time.monotonic() + 20.0
+    while True:
+        try:
+            memory.stats()
+        except StoreError:
+            assert time.monotonic() < ends_at
+            time.sleep(0.02)
+        else:
+            return
+
+
 @pytest.mark.parametrize("player", EACH)
 def test_failing_memory_does_not_reach_the_agent(player, server, tmp_path):
     server.script = Restarts()
-    with Memory.open(tmp_path / "agent.db", timeout_s=0.05) as memory:
-        one = player(memory, server, mode="examples", holdout=True, timeout_s=0.05)
+    with Memory.open(tmp_path / "agent.db", timeout_s=0.15) as memory:
+        one = player(memory, server, mode="examples", holdout=True, timeout_s=0.15)
         with contextlib.closing(sqlite3.connect(tmp_path / "agent.db", timeout=0.01)) as other:
             other.execute("BEGIN EXCLUSIVE")
             assert one.run(TICKET).answer == TEXT.text
             other.rollback()
+        until_it_answers(memory)  # an episode that still waits at the close is lost, and the log says so
     with Memory.open(tmp_path / "agent.db") as memory:
         [episode] = memory.episodes()
         assert len(episode.steps) == 2 and episode.arm is None
