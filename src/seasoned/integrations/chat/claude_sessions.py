@@ -86,7 +86,8 @@ def _build(key: str, events: list[tuple[int, Any]], rules: FieldRules) -> Iterat
     | `assistant`; events with one `message.id` are one turn | the actions: `tool_use` blocks, else the text |
     | a command, `/fix 12` | the user's text; nothing if the program ran it (`/clear`) |
     | the output of a shell of the user's, a notification | an input message of no user |
-    | `isMeta`, summaries, snapshots and other events; thinking; a prompt that was edited and sent again | nothing |
+    | the summary of an earlier session at the beginning | the user's text |
+    | `isMeta`, other summaries, snapshots and other events; thinking; a prompt that was edited | nothing |
     | `sessionId` (of a sidechain, with `agentId`) | the episode's id |
     | an interruption by the user as the last event | aborted |
 
@@ -97,7 +98,12 @@ def _build(key: str, events: list[tuple[int, Any]], rules: FieldRules) -> Iterat
     items: list[Any] = []
     model, when, interrupted = None, None, False
     dropped = _edited(events)
-    kept = list(_with_commands([event for _, event in events if _is_shown(event, dropped, skipped)], skipped))
+    shown: list[dict[str, Any]] = []
+    for _, event in events:
+        # A session that goes on from an earlier one begins with the summary, which is all that the agent has read.
+        if _is_shown(event if shown else {**event, "isCompactSummary": False}, dropped, skipped):
+            shown.append(event)
+    kept = list(_with_commands(shown, skipped))
     for message in _joined(kept):
         fields = record("the message", message["message"])
         if fields.get("model") == _SYNTHETIC:

@@ -77,6 +77,9 @@ class _LogReader:
         reader = MessageReader()
         items: list[Any] = []
         for message in optional_list("messages", sample.get("messages")):
+            if message is None:
+                items += reader.items(message)  # counted
+                continue
             fields = record("a message", _attached(message, attachments))
             if fields.get("role") == "tool":
                 fields = {"content": _tool_error(fields), **{k: v for k, v in fields.items() if v not in ("", None)}}
@@ -117,12 +120,12 @@ class _LogReader:
         value = record("a score", scores[next(iter(scores)) if name is None else name]).get("value")
         if isinstance(value, bool):
             return float(value)
-        if isinstance(value, str):
-            if value in _VALUES or value.lower() in _VALUES:
-                return _VALUES.get(value, _VALUES.get(value.lower()))
+        if isinstance(value, str) and (value in _VALUES or value.lower() in _VALUES):
+            return _VALUES.get(value, _VALUES.get(value.lower()))
+        if isinstance(value, str | list | dict):
             try:
-                value = float(value)
-            except ValueError:
+                value = float(value)  # type: ignore[arg-type]
+            except (TypeError, ValueError):
                 raise InputError(
                     f"a score of {describe_value(value)}",
                     "a reward must be a number, or one of C, I, P, N",

@@ -19,6 +19,7 @@ __all__ = ["OPENHANDS"]
 
 _LISTS = ("history", "trajectory", "events")
 _STREAM = "events"
+_OF_EVALUATION = {"instance_id", "test_result", "history"}  # of a run that failed before its first event
 
 
 class _EventsReader:
@@ -52,6 +53,7 @@ class _EventsReader:
         | field | becomes |
         |---|---|
         | events, see `openhands_events.event_items` | steps |
+        | `instruction`, if the events begin with the agent | the first state |
         | `instance_id` | the task |
         | `resolved`, else that of `test_result.report`, `test_result.result`, `test_result` | reward |
         | `error`; a maximum of iterations in it | aborted; truncated |
@@ -62,6 +64,9 @@ class _EventsReader:
         calls: dict[str, str] = {}
         flat = [each for event in events for each in (event if isinstance(event, list) else [event])]
         items = list(_joined(item for event in flat for item in event_items(event, calls, skipped)))
+        asked = optional_text("instruction", source.get("instruction"))
+        if asked and (not items or isinstance(items[0], AgentTurn)):
+            items.insert(0, InputMessage("user", asked))
         metadata = optional_record("metadata", source.get("metadata"))
         llm = optional_record("llm_config", metadata.get("llm_config") or metadata.get("llm"))
         times = [event["timestamp"] for event in flat if isinstance(event, dict) and event.get("timestamp")]
@@ -127,7 +132,7 @@ def _recognises(value: object) -> bool:
         first = first[0] if isinstance(first, list) and first else first
         if is_event(first):
             return True
-    return False
+    return isinstance(value, dict) and value.get("history") == [] and value.keys() >= _OF_EVALUATION
 
 
 OPENHANDS = Format("OpenHands events", _recognises, _EventsReader)

@@ -33,7 +33,8 @@ def read_trajectory(document: Document, rules: FieldRules) -> Iterator[ReadEpiso
 
     | field | becomes |
     |---|---|
-    | `history` before the first answer, without demonstrations; else `problem_statement` | the first state |
+    | `history` before the first answer, without demonstrations, else the first `query` | the first state |
+    | `problem_statement`, if there is neither | the first state |
     | `action` of a step of `trajectory` | the action |
     | `observation` | the next state |
     | `thought`, else `response` | the text beside the action |
@@ -114,7 +115,9 @@ def _number(outcome: object) -> float:
 
 def _first_messages(source: dict[str, Any], skipped: Counter[str]) -> Iterator[InputMessage]:
     found = False
-    for entry in optional_list("history", source.get("history")):
+    steps = [step for step in optional_list("trajectory", source.get("trajectory")) if isinstance(step, dict)]
+    asked = steps[0].get("query") if steps else None
+    for entry in optional_list("history", source.get("history")) or (asked if isinstance(asked, list) else []):
         fields = record("a message of the history", entry)
         if fields.get("role") == "assistant" and not fields.get("is_demo"):
             break

@@ -1,0 +1,70 @@
+"""Traces as programs leave them behind: fields that are missing or null, runs that began late or failed early."""
+
+from __future__ import annotations
+
+import copy
+import json
+
+import pytest
+from trace_samples import INSPECT, SWE_AGENT, claude
+
+from seasoned.integrations import ReadEpisode, read_episodes
+
+
+def read(*documents):
+    [found] = read_episodes("auto", [json.dumps(document).encode() for document in documents])
+    assert isinstance(found, ReadEpisode), found
+    return found
+
+
+def changed(sample, **fields):
+    return {**copy.deepcopy(sample), **fields}
+
+
+def test_a_message_of_inspect_that_is_null_is_counted():
+    log = changed(INSPECT)
+    log["samples"] = log["samples"][:1]
+    expected = read(log)
+    log["samples"][0]["messages"].insert(2, None)
+    found = read(log)
+    assert [step.action for step in found.episode.steps] == [step.action for step in expected.episode.steps]
+    assert found.skipped["messages that are null"] == 1
+
+
+@pytest.mark.parametrize("value", [[1, 0], {}])
+def test_a_score_of_inspect_that_is_no_number_names_the_option(value):
+    log = changed(INSPECT)
+    log["samples"] = [changed(log["samples"][0], scores={"match": {"value": value}})]
+    [refusal] = read_episodes("auto", [json.dumps(log).encode()])
+    assert "--reward scores.NAME" in refusal.reason
+
+
+@pytest.mark.parametrize("history", [{}, {"history": []}])
+def test_a_trajectory_without_history_begins_with_its_first_query(history):
+    sample = {name: value for name, value in SWE_AGENT.items() if name != "history"} | history
+    steps = copy.deepcopy(sample["trajectory"])
+    steps[0]["query"] = [{"role": "system", "content": "You fix."}, {"role": "user", "content": "It is broken."}]
+    found = read({**sample, "trajectory": steps}).episode
+    assert (found.steps[0].state, found.steps[0].action) == ("It is broken.", steps[0]["action"].strip())
+
+
+def test_events_of_openhands_that_begin_with_the_agent_follow_the_instruction():
+    event = {"id": 1, "source": "agent", "action": "run", "args": {"command": "ls"}}
+    found = read({"instance_id": "i", "instruction": "Fix it", "test_result": {}, "history": [event]}).episode
+    assert [(step.state, step.action) for step in found.steps] == [
+        ("Fix it", '{"arguments":{"command":"ls"},"name":"run"}')
+    ]
+
+
+def test_a_run_of_openhands_that_failed_before_its_first_event_is_aborted():
+    found = read({"instance_id": "i", "instruction": "Fix it", "test_result": {}, "history": [], "error": "no image"})
+    assert (found.format, found.episode.ending, found.episode.task) == ("openhands", "aborted", "i")
+
+
+def test_a_claude_session_that_goes_on_from_an_earlier_one_begins_with_its_summary():
+    said = claude("user", "u1", None, "We fixed the parser.", isCompactSummary=True)
+    answer = claude("assistant", "a1", "u1", [{"type": "text", "text": "I test it."}])
+    later = claude("user", "u2", "a1", "We tested it.", isCompactSummary=True)
+    found = read(said, answer, later, claude("assistant", "a2", "u2", [{"type": "text", "text": "Done."}]))
+    assert [step.action for step in found.episode.steps] == ["I test it.", "Done."]
+    assert (found.episode.steps[0].state, found.skipped["summaries of earlier turns"]) == ("We fixed the parser.", 1)
