@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import gc
 import json
 import threading
 import tracemalloc
@@ -138,6 +139,28 @@ def test_call_that_finds_twice_as_many_waiting_is_left_in_its_file(is_spooled, m
     assert len(list(tmp_path.rglob("*.call"))) == is_spooled
     [line] = [one.getMessage() for one in caplog.records if "not recorded here" in one.getMessage()]
     assert ("it is lost" in line) is not is_spooled
+
+
+def test_request_that_cannot_be_read_is_sent_in_time_and_logs_no_error(memory, caplog):
+    """It is found to be unreadable after the call has gone on."""
+
+    class Change:
+        def mode_of(self, context):
+            return "advise"
+
+    async def asked():
+        tap = tap_of(memory, recorder, b"[]", change=Change(), mode_wait_s=0.01)
+        assert await tap.request(None) == b"[]"
+        goes_on.set()
+        await asyncio.to_thread(recorder.ask(lambda _: None).result)
+        await asyncio.sleep(0)
+
+    recorder = CallRecorder(memory)
+    goes_on = blocked(recorder, "group")
+    asyncio.run(asked())
+    gc.collect()
+    assert caplog.text == ""
+    recorder.close()
 
 
 def left_in_its_file(memory, folder, said):

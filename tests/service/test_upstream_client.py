@@ -127,3 +127,14 @@ def test_compressed_answer_is_passed_on_and_named():
         upstream.body, upstream.headers = gzip.compress(b"{}"), {"content-encoding": "gzip"}
         response = client.post("/v1/systemone", json=systemone_request())
     assert response.json() == {} and "'gzip'" in response.headers["x-seasoned-reason"]
+
+
+def test_informational_answers_before_the_final_one_are_passed_over():
+    def answer(connection):
+        read_request(connection)
+        early = b"HTTP/1.1 100 Continue\r\n\r\nHTTP/1.1 103 Early Hints\r\nlink: </a>\r\n\r\n"
+        connection.sendall(early * 2 + b"HTTP/1.1 200 OK\r\ncontent-length: 2\r\n\r\n{}")
+
+    with client_of(answer) as client:
+        answered = client.send("POST", "/v1/systemone", b"{}", [])
+    assert (answered.status, answered.body) == (200, b"{}")

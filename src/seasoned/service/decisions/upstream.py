@@ -13,7 +13,7 @@ import socket
 import ssl
 import threading
 import time
-from collections.abc import Iterable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from typing import Any, cast
 from urllib.parse import urlsplit
 
@@ -91,6 +91,14 @@ class _Answer(http.client.HTTPResponse):
         super().__init__(sock, *args, **fields)
         self._open_file = self.fp  # keeps the socket open where the connection closes with this answer
         self.fp = io.BufferedReader(_DeadlineReader(sock, deadline), _PART_BYTES)
+
+    def _read_status(self) -> tuple[str, int, str]:
+        read: Callable[[], tuple[str, int, str]] = super()._read_status  # type: ignore[misc]
+        status = read()
+        while 100 < status[1] < 200 and status[1] != http.HTTPStatus.SWITCHING_PROTOCOLS:  # such as 103 Early Hints
+            http.client.parse_headers(self.fp)
+            status = read()
+        return status
 
     def close(self) -> None:
         super().close()

@@ -211,7 +211,7 @@ class RecordedTap:
                     await asyncio.wrap_future(room)
                 if self._change is None:
                     return self._request.body
-                place = await asyncio.shield(asyncio.wrap_future(self._place))
+                place = await self._found()
                 mode = None if place.context.is_side else self._change.mode_of(place.context)
                 if mode is not None:
                     self._mode = mode
@@ -315,13 +315,19 @@ class RecordedTap:
             headers[REASON] = header_text(reason)
         return [(name.encode(), header_text(value).encode()) for name, value in headers.items()]
 
+    async def _found(self) -> CallPlace:
+        """Return where the call belongs, once that is known. A caller that waits no longer leaves no error unread."""
+        found = asyncio.wrap_future(self._place)
+        found.add_done_callback(lambda done: None if done.cancelled() else done.exception())
+        return await asyncio.shield(found)
+
     async def _placed(self, wait_s: float) -> CallPlace | None:
         """Return where the call belongs; None if that is not known in time, or the request cannot be read."""
         try:
             if self._place.done():  # mostly: it was found while the upstream server worked
                 return self._place.result()
             async with asyncio.timeout(wait_s):
-                return await asyncio.shield(asyncio.wrap_future(self._place))
+                return await self._found()
         except TimeoutError:
             return None
         except Exception as error:
