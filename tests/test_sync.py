@@ -107,6 +107,15 @@ def test_two_wrappers_share_the_loop_of_one_resource():
     assert loop_threads() <= before
 
 
+def test_resource_is_closed_on_its_loop_by_a_wrapper_that_was_not_called():
+    clock, before = Clock(), loop_threads()
+    with Sync(clock), Sync(clock) as other:
+        other.tick()
+    assert clock.closed
+    assert len(clock.loops) == 1
+    assert loop_threads() <= before
+
+
 def test_two_threads_share_the_loop_of_one_resource():
     clock = Clock()
     with Sync(clock) as one, Sync(clock) as other, ThreadPoolExecutor(2) as threads:

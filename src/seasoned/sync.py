@@ -127,6 +127,7 @@ class Sync:
     def __init__(self, target: object) -> None:
         self._target: Any = target
         self._thread: _LoopThread | None = None
+        self._held: _LoopThread | None = None  # so that what another wrapper opened is closed on the same loop
         self._lock = threading.Lock()
 
     def __getattr__(self, name: str) -> Any:
@@ -140,6 +141,9 @@ class Sync:
         return call
 
     def __enter__(self) -> Sync:
+        with self._lock:
+            if self._held is None:
+                self._held = _LoopThread.enter()
         return self
 
     def __exit__(self, *_: object) -> None:
@@ -151,9 +155,10 @@ class Sync:
             if hasattr(self._target, "aclose"):
                 self._run(_close(self._target))
         finally:
-            thread, self._thread = self._thread, None
-            if thread is not None:
-                thread.leave()
+            entered, self._thread, self._held = (self._thread, self._held), None, None
+            for thread in entered:
+                if thread is not None:
+                    thread.leave()
 
     def _run(self, coroutine: Coroutine[Any, Any, Any]) -> Any:
         with self._lock:
