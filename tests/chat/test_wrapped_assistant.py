@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import http.client
 import json
 import os
 import pty
@@ -10,6 +11,7 @@ import stat
 import subprocess
 import sys
 import time
+import urllib.request
 from pathlib import Path
 
 import pytest
@@ -18,9 +20,10 @@ from hooked_calls import requests
 from json_server import JsonServer
 
 from seasoned import Memory
-from seasoned.chat import chat_memory, repository_namespace
+from seasoned.chat import chat_memory
 from seasoned.chat.wrapped.assistant_launch import assistant_launch, model_api, upstream_of
 from seasoned.chat.wrapped.command_guard import CommandGuard, guard_namespace
+from seasoned.chat.wrapped.session_gateway import session_gateway
 from seasoned.cli.main import cli
 from seasoned.errors import InputError
 
@@ -80,37 +83,45 @@ def stored(memory):
     return [episode for episode in memory.episodes() if episode.ending != "aborted"]  # those note the assignments
 
 
-def test_session_is_learned_from_and_the_exit_code_is_the_assistants(repository):
+def test_session_is_learned_from_without_a_secret_and_the_exit_code_is_the_assistants(repository):
     tests = "echo '2 passed in 0.1s'"
     (repository / "pytest").write_text(f"#!/bin/sh\n{tests}\n")
     (repository / "pytest").chmod(0o755)
-    with Model("false", "pytest") as model:
-        done, seen = wrapped(repository, model, "claude", "7", "run the tests")
+    secret = "ann@example.com"
+    with Model("false", "pytest", f"echo {secret}") as model:
+        done, seen = wrapped(
+            repository, model, "claude", "7", f"run the tests for {secret}", options=["--redact", "emails"]
+        )
     assert done.exit_code == 7 and done.exception.code == 7
     assert seen["url"].startswith("http://127.0.0.1:") and "/sessions/" in seen["url"]
-    assert "learned: 1 episode, 3 steps" in done.stderr
+    assert "learned: 1 episode, 4 steps" in done.stderr
     assert '+1  rules:tests  Bash(command="pytest")' in done.stderr
     assert 'rules:errors  Bash(command="false")' in done.stderr
     assert "How did the last request go" not in done.stderr  # there is no terminal
     with chat_memory(repository.parent / "chat.db", repository) as memory:
         [episode] = stored(memory)
-    assert episode.task == "run the tests" and episode.ending == "terminated"
+    assert episode.task == "run the tests for [email]" and episode.ending == "terminated"
     assert episode.arm in ("treated", "control")  # memory takes part
     assert not [each for each in repository.iterdir() if each.name.startswith(".claude")]
-
-
-def test_redacted_session_leaves_no_secret_on_disk(repository):
-    secret = "ann@example.com"
-    with Model(f"echo {secret}") as model:
-        done, seen = wrapped(repository, model, "claude", "0", f"write to {secret}", options=["--redact", "emails"])
-    assert done.exit_code == 0 and [command for command, *_ in seen["calls"]] == [f"echo {secret}"]
+    with Memory.open(repository.parent / "chat.db", namespace=guard_namespace(repository)) as memory:
+        assert memory.redacted(secret) == "[email]" and "echo [email]" in str(stored(memory)[0].steps[-1].action)
     left = [path for path in repository.parent.rglob("*") if path.is_file() and repository not in path.parents]
     assert [path.name for path in left if secret.encode() in path.read_bytes()] == []
     assert {stat.S_IMODE(path.stat().st_mode) for path in left} == {0o600}
-    for namespace in (repository_namespace(repository), guard_namespace(repository)):
-        with Memory.open(repository.parent / "chat.db", namespace=namespace) as memory:
-            assert memory.redacted(secret) == "[email]"
-            assert any("[email]" in step.action for episode in stored(memory) for step in episode.steps)
+
+
+def test_gateway_answers_nobody_without_its_key(repository):
+    with Model() as model, session_gateway(repository.parent / "chat.db", repository, "s1", model.upstream) as url:
+        host, key = url.removeprefix("http://").split("/")
+        assert len(key) >= 32
+        for path in ("/healthz", "/", "/v1/episodes", "/sessions/s1/v1/messages", f"/{key[:-1]}/healthz", f"/{key}x/"):
+            connection = http.client.HTTPConnection(host)
+            connection.request("GET", path)
+            assert connection.getresponse().status == 404
+            connection.close()
+        with urllib.request.urlopen(f"{url}/healthz") as answer:
+            assert answer.status == 200
+    assert model.bodies == []
 
 
 def test_command_that_failed_in_earlier_sessions_is_stopped(repository):

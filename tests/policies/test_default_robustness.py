@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+import functools
 import math
 import random
 
 import pytest
 
 from seasoned import Episode, JitRL, Memory, Step
+from seasoned.states import PatternMatch, TemplateEncoder
 
 EVEN = {"good": math.log(0.5), "bad": math.log(0.5)}
 LIKELY, UNLIKELY = {"pay": -0.1, "back": -2.4}, {"pay": -2.4, "back": -0.1}
@@ -110,3 +112,22 @@ def test_rare_success_of_an_unlikely_action_moves_it_by_no_more_than_its_steps_a
     paid, failed = (decided(steps, f"s{page}", prior) for page in (0, 1))
     assert paid.kl_nats <= 11.0 + 1e-9  # a nat for each step here
     assert failed.probs["b"] < 0.01
+
+
+def test_words_added_to_a_page_leave_memory_on_and_fields_leave_it_as_it_was():
+    page = " ".join(f"word{number}" for number in range(39))
+    steps = steps_at(f"cart {page}", n=100)
+
+    def pays(n_junk, policy=JitRL, **opened):
+        with Memory.open(":memory:", **opened) as memory:
+            filled(memory, steps)
+            junk = " ".join(f"junk{number}" for number in range(n_junk))
+            return policy(memory).decide(f"cart {page} {junk}".strip(), UNLIKELY, seed=0)
+
+    by_threshold = functools.partial(JitRL.preset, "means")
+    assert pays(0, by_threshold).probs["pay"] > 0.99 and pays(11, by_threshold).mode == "base"
+    probabilities = [pays(n_junk).probs["pay"] for n_junk in (0, 11, 20, 40)]
+    assert probabilities[1] > 0.99 and probabilities[2] > 0.9 and probabilities[3] > 0.6
+    assert probabilities == sorted(probabilities, reverse=True)
+    first_word = TemplateEncoder("{page}", fields={"page": PatternMatch(r"^(\w+)")})
+    assert pays(400, encoder=first_word).probs == pays(0, encoder=first_word).probs

@@ -12,6 +12,7 @@ from pathlib import Path
 from typing import Any, Literal
 
 from seasoned.actions import ToolAction, readable_action
+from seasoned.chat.prompt_window import broken_marks
 from seasoned.chat.repository import repository_namespace
 from seasoned.errors import counted
 from seasoned.integrations.conversation import MAX_TASK_CHARS
@@ -263,8 +264,8 @@ class CommandGuard:
 
 
 def _shown(action: str) -> str:
-    """Return a command, or another call in its readable form, in one line."""
-    return one_line(called_command(action) or readable_action(action), _SHOWN_CHARS)
+    """Return a command, or another call in its readable form, in one line that controls no terminal and no model."""
+    return broken_marks(one_line(called_command(action) or readable_action(action), _SHOWN_CHARS))
 
 
 def _result_text(result: object) -> str:

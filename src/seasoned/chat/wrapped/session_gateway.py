@@ -6,6 +6,7 @@ import contextlib
 import json
 import logging
 import os
+import secrets
 import threading
 import urllib.error
 import urllib.request
@@ -44,7 +45,8 @@ def session_gateway(
     """Serve a gateway on a free port of this machine while the block runs; its base URL is yielded.
 
     The session is the subject of its episodes, so that they are found by it. The log is a file beside the memory: the
-    terminal is the assistant's.
+    terminal is the assistant's. The URL has a random key, without which nothing is answered: other users of this
+    machine reach the port too, and may neither read the memory nor call the model's server.
 
     Args:
         path: of the memory of all repositories.
@@ -76,9 +78,10 @@ def session_gateway(
         rewards=load_rules("default"),
     )
     ready, listening = threading.Event(), listen(_HOST, 0, secured=False)
-    server = make_server(_in_session(app, session), ready=ready.set)
+    key = secrets.token_urlsafe(24)
+    server = make_server(_in_session(app, session, f"/{key}"), ready=ready.set)
     thread = threading.Thread(target=server.run, kwargs={"sockets": [listening]}, name="gateway", daemon=True)
-    url = f"http://{_HOST}:{listening.getsockname()[1]}"
+    url = f"http://{_HOST}:{listening.getsockname()[1]}/{key}"
     with _log_file(folder / "gateway.log", redact):
         thread.start()
         try:
@@ -93,12 +96,18 @@ def session_gateway(
             listening.close()
 
 
-def _in_session(app: Any, session: str) -> Any:
-    """Return the application with every request about one subject, the session."""
+def _in_session(app: Any, session: str, root: str) -> Any:
+    """Return the application below a root that is a secret, with every request about one subject, the session."""
     header = (b"x-seasoned-subject", session.encode())
 
     async def in_session(scope: Any, receive: Any, send: Any) -> None:
         if scope["type"] == "http":
+            path, raw_path = scope["path"], scope["raw_path"]
+            if not secrets.compare_digest(path[: len(root) + 1].encode(), f"{root}/".encode()):
+                await send({"type": "http.response.start", "status": 404, "headers": [(b"content-length", b"0")]})
+                await send({"type": "http.response.body", "body": b""})
+                return
+            scope = {**scope, "path": path[len(root) :], "raw_path": raw_path[len(root) :]}
             others = [each for each in scope["headers"] if each[0] != header[0]]
             scope = {**scope, "headers": [*others, header]}
         await app(scope, receive, send)
