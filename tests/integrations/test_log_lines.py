@@ -80,6 +80,44 @@ def test_a_log_on_one_line_is_not_held(name):
     assert (n_read, len(data) > 12_000_000, peak < 6_000_000) == (120, True, True)
 
 
+@pytest.mark.parametrize("cut", [":[", ","])
+@pytest.mark.parametrize("name", RUNS)
+def test_a_log_is_not_held_though_its_first_line_is_long(name, cut):
+    whole = log(name, 60, "x" * 100_000)
+    whole[name := {"tau2": "info", "inspect": "eval"}[name]]["tasks"] = ["t" * 10_000]
+    data = json.dumps(whole, separators=(",", ":")).encode()
+    at = data.index(cut.encode(), 12_000) + len(cut)
+    file = io.BytesIO(data[:at] + b"\n" + data[at:] + b"\n" + data[:12_000])
+    tracemalloc.start()
+    n_read = sum(isinstance(one, Document) for one in documents(document_lines(file)))
+    _, peak = tracemalloc.get_traced_memory()
+    tracemalloc.stop()
+    assert (n_read, peak < 6_000_000) == (60, True)
+
+
+@pytest.mark.parametrize("name", RUNS)
+def test_a_first_line_that_is_cut_off_is_refused_alone(name):
+    data = json.dumps(log(name, 3)).encode()
+    episodes, refused = read(data[:-30] + b"\n" + data + b"\n")
+    assert (len(episodes), len(refused)) == (3, 1)
+
+
+@pytest.mark.parametrize("indent", [None, 1])
+@pytest.mark.parametrize(("fault", "reason"), [("long", "at most 65536 may be"), ("digits", "not")])
+@pytest.mark.parametrize("name", RUNS)
+def test_a_header_that_cannot_be_read_is_refused_once(name, fault, reason, indent):
+    whole = log(name, 30, "x" * 50_000)
+    header = whole[{"tau2": "info", "inspect": "eval"}[name]]
+    key = {"tau2": "agent_info", "inspect": "solver"}[name]
+    header[key] = "x" * 100_000 if fault == "long" else "7777"
+    data = json.dumps(whole, indent=indent).encode()
+    if fault == "digits":
+        data = data.replace(b'"7777"', b"7" * 5000)  # more than Python reads as a number
+    episodes, [refused] = read(data)
+    assert not episodes
+    assert reason in refused
+
+
 @pytest.mark.parametrize("name", RUNS)
 @pytest.mark.parametrize("order", ["list first", "no list"])
 def test_a_log_in_another_form_is_read_as_a_whole(name, order):

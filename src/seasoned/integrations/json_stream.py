@@ -58,21 +58,27 @@ class JsonStream:
         """Move behind the next character."""
         self._move(self._at + 1)
 
-    def value(self, *, wanted: bool = True) -> FileLine | Refusal | None:
+    def value(self, *, wanted: bool = True, limit: int | None = None) -> FileLine | Refusal | None:
         """Move behind the value that begins here, and return its text; None if its end cannot be found.
 
         A value beyond the limit is refused. One that is not `wanted` is not copied: its text is empty.
         """
-        end = self._end()
+        most = self._limit if limit is None else min(limit, self._limit)
+        end = self._end(most)
         if end is None:
             return None
         self._error = None
         number, size = self.number, end - self._at
-        text = self._text[self._at : end] if wanted and size <= self._limit else ""
+        text = self._text[self._at : end] if wanted and size <= most else ""
         self._move(end)
-        if size > self._limit:
-            return Refusal(number, too_long(self._limit))
+        if size > most:
+            self._error = ValueError(too_long(most))
+            return Refusal(number, too_long(most))
         return FileLine(number, text.encode(_BYTES))
+
+    def fail(self, error: Exception) -> None:
+        """Note why the rest of the text cannot be used, for its refusal."""
+        self._error = error
 
     def rest(self, name: str) -> Refusal:
         """Move to the end of the text, and return the refusal of all before it, after a value without an end."""
@@ -105,10 +111,10 @@ class JsonStream:
         self.number += self._text.count("\n", self._at, at)
         self._at = at
 
-    def _end(self) -> int | None:
+    def _end(self, limit: int) -> int | None:
         """Return where the value ends; None if that cannot be known, or lies beyond the limit."""
         self._error = None
-        if (end := self._decoded_end()) is not None:
+        if (end := self._decoded_end(limit)) is not None:
             return end
         brackets = Brackets()
         while True:
@@ -119,12 +125,12 @@ class JsonStream:
                 return None
             if found is not None or self._is_over:
                 return found
-            if self.n_unused > self._limit:
-                self._error = ValueError(too_long(self._limit))
+            if self.n_unused > limit:
+                self._error = ValueError(too_long(limit))
                 return None
             self._read()
 
-    def _decoded_end(self) -> int | None:
+    def _decoded_end(self, limit: int) -> int | None:
         """Return where the value ends, if it is short or a text, and there as a whole."""
         is_text = self._text[self._at] == '"'
         while is_text or self.n_unused <= _DECODED_BYTES:
@@ -137,7 +143,7 @@ class JsonStream:
                 if end < len(self._text) or self._is_over:
                     return end
                 is_cut_off = True
-            if not is_cut_off or self._is_over or self.n_unused > self._limit:
+            if not is_cut_off or self._is_over or self.n_unused > limit:
                 return None
             self._read()
         return None

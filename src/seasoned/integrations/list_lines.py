@@ -8,13 +8,14 @@ from typing import BinaryIO
 
 from seasoned.checks import check_whole
 from seasoned.integrations.json_input import MAX_LINE_BYTES, FileLine, Refusal, lines_from
-from seasoned.integrations.json_stream import JsonStream
+from seasoned.integrations.json_stream import PART_BYTES, JsonStream
 from seasoned.integrations.log_lines import begins_log, log_on_line, printed_log
 from seasoned.integrations.request_lines import begins_request, printed_request, request_on_line
 
 __all__ = ["document_lines"]
 
 _BEGIN_BYTES = 8192
+_GOES_ON, _GOES_ON_WITH = (b"{", b"[", b",", b":"), (b" ", b"\t", b",", b":", b"}", b"]", b'"')
 _LIST = re.compile(rb"(?:\xef\xbb\xbf)?+[ \t\r]*+\[[ \t\r]*+[\[{]")
 
 
@@ -51,11 +52,23 @@ def _lines(file: BinaryIO, limit: int) -> Iterator[FileLine | Refusal]:
     number = 0
     if _LIST.match(begin) and not (is_whole and first.rstrip().endswith(b"]")):
         number = yield from _items(file, limit)
-    elif ended and begins_request(begin) and not begins_request(first):
+    elif begins_request(begin) and not _has_a_document_a_line(file):
         number = yield from printed_request(file, limit)
-    elif ended and begins_log(begin) and not begins_log(first):
+    elif begins_log(begin) and not _has_a_document_a_line(file):
         number = yield from printed_log(file, limit)
     yield from lines_from(file, limit, number, _parts)
+
+
+def _has_a_document_a_line(file: BinaryIO) -> bool:
+    """Return whether neither the end of a file's first line nor the beginning of its second says that it goes on."""
+    end = following = b""
+    while part := file.readline(PART_BYTES):
+        end = part.rstrip() or end
+        if part.endswith(b"\n"):
+            following = file.read(1)
+            break
+    file.seek(0)
+    return not end.endswith(_GOES_ON) and not following.startswith(_GOES_ON_WITH)
 
 
 def _parts(number: int, begin: bytes, file: BinaryIO, limit: int) -> Iterator[FileLine | Refusal] | None:

@@ -21,8 +21,10 @@ _BEGIN = re.compile(
 )
 _RUNS = {"info": "simulations", "eval": "samples"}
 """The list of runs by the key of what is said of all of them, which stands before it."""
-_OF_EVAL = {"created", "model", "run_id", "solver", "task"}
-"""What the reader of inspect_ai takes from `eval`, which also names all samples."""
+_OF_EACH = {"info": {"agent_info"}, "eval": {"created", "model", "run_id", "solver", "task"}}
+"""What the readers take from the header; `eval` also names all samples, and `info` has the tools and rules."""
+_HEADER_BYTES = 16 * 1024 * 1024
+_REPEATED_BYTES = 64 * 1024  # of a header, with each run
 _Runs = Generator[FileLine | Refusal, None, bool | None]
 """Runs, each in a log of its own; the result is whether all of the text was read, None if it has no list of runs."""
 
@@ -110,10 +112,14 @@ def _runs(stream: JsonStream) -> _Runs:
         stream.skip()
         this, char = key.data.strip(b'"').decode(errors="replace"), stream.next_char()
         if not name and this in _RUNS:
-            value = stream.value()
+            value = stream.value(limit=_HEADER_BYTES)
             if not isinstance(value, FileLine):
-                return None
-            name, said = this, _of_each(this, value.data)
+                return False
+            try:
+                name, said = this, _of_each(this, value.data)
+            except (ValueError, RecursionError) as error:
+                stream.fail(error)
+                return False
         elif name and this == _RUNS[name] and char == "[":
             n_lists += 1
             opening = b'{"%s":%s,"%s":[' % (name.encode(), said, this.encode())
@@ -126,15 +132,19 @@ def _runs(stream: JsonStream) -> _Runs:
     return True if n_lists else None
 
 
-def _of_each(name: str, data: bytes) -> bytes:
-    """Return what is repeated with each run: `eval` grows with the runs, so all of it would make a log quadratic."""
-    if name == "eval":
-        try:
-            fields = json.loads(check_json_size(data.decode()))
-            return json.dumps({key: value for key, value in fields.items() if key in _OF_EVAL}).encode()
-        except (ValueError, RecursionError, AttributeError):
-            pass  # the reader says what is wrong with it
-    return data.replace(b"\n", b" ")
+def _of_each(name: str, header: bytes) -> bytes:
+    """Return what is repeated with each run: a header grows with the runs, so all of it would make a log quadratic.
+
+    Raises:
+        ValueError: the header is no JSON, or what is needed of it is long.
+    """
+    fields = json.loads(check_json_size(header.decode()))
+    said = json.dumps({key: value for key, value in fields.items() if key in _OF_EACH[name]}).encode()
+    if len(said) > _REPEATED_BYTES:
+        raise ValueError(
+            f"{sorted(_OF_EACH[name])} of {name!r} take {len(said)} bytes, at most {_REPEATED_BYTES} may be"
+        )
+    return said
 
 
 def _of_list(stream: JsonStream, opening: bytes) -> Generator[FileLine | Refusal, None, bool]:
