@@ -108,6 +108,7 @@ def test_unknown_command_gets_a_suggestion():
     done = run("memroy", "stats")
     assert done.exit_code == 2
     assert "Did you mean 'memory'?" in done.stderr
+    assert "memory doctor." in run("doctor", "agent.db").stderr
 
 
 @pytest.mark.parametrize("columns", [50, 100])

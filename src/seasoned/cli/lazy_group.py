@@ -68,12 +68,15 @@ class LazyGroup(click.Group):
     def resolve_command(
         self, ctx: click.Context, args: list[str]
     ) -> tuple[str | None, click.Command | None, list[str]]:
-        """Find the command to call; the error for an unknown name suggests the closest one."""
+        """Find the command to call; the error for an unknown name suggests the closest one, or the group that has it."""
         try:
             return super().resolve_command(ctx, args)
         except click.exceptions.NoSuchCommand:
-            known = self.list_commands(ctx)
-            raise click.UsageError(f"no command {args[0]!r}. {suggest(args[0], known)}", ctx) from None
+            name, known = args[0], self.list_commands(ctx)
+            groups = ((group, self.get_command(ctx, group)) for group in known)
+            within = [group for group, one in groups if isinstance(one, click.Group) and name in one.list_commands(ctx)]
+            hint = f"Write: {ctx.command_path} {within[0]} {name}." if within else suggest(name, known)
+            raise click.UsageError(f"no command {name!r}. {hint}", ctx) from None
 
     def make_context(
         self, info_name: str | None, args: list[str], parent: click.Context | None = None, **extra: Any
