@@ -68,7 +68,7 @@ class LazyGroup(click.Group):
     def resolve_command(
         self, ctx: click.Context, args: list[str]
     ) -> tuple[str | None, click.Command | None, list[str]]:
-        """Find the command to call; the error for an unknown name suggests the closest one, or the group that has it."""
+        """Find the command to call; the error for an unknown name suggests another one, or its group."""
         try:
             return super().resolve_command(ctx, args)
         except click.exceptions.NoSuchCommand:
