@@ -57,7 +57,9 @@ class _MemoryLogger:
         """Add what memory says to a request."""
         call = self._begun(kwargs, kwargs) if getattr(call_type, "value", call_type) in _CALL_TYPES else None
         block = None if call is None else await call.block_async()
-        return None if block is None else _WIRE.extended(kwargs, block)
+        if call is None or block is None:
+            return None
+        return call.extended(kwargs, lambda: _WIRE.extended(kwargs, block) or kwargs)
 
     async def async_post_call_success_deployment_hook(self, request_data: Any, response: Any, call_type: Any) -> None:
         """Record an asynchronous call before its caller has the response, so that feedback finds it; no stream."""
