@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 import functools
 import importlib.util
 import os
@@ -26,6 +27,7 @@ SIZES = {
     "edits.py": "--requests",
     "coding_agent.py": "--issues",
     "filing_agent.py": "--jobs",
+    "repository_chores.py": "--chores",
 }
 # Shorter runs, with seeds at which the first run shows an effect; the full runs are among the slow tests.
 SHORT = {
@@ -36,6 +38,7 @@ SHORT = {
     "edits.py": ("--requests", "40", "--seeds", "5"),
     "coding_agent.py": ("--issues", "30", "--seeds", "5"),
     "filing_agent.py": ("--jobs", "24"),
+    "repository_chores.py": ("--chores", "16", "--seeds", "5"),
 }
 MAX_LINES = 150
 ROW = re.compile(r"^(\d+)-(\d+) +([\d. ]+?) +([-+]\d\.\d+) \[([-+]\d\.\d+), ([-+]\d\.\d+)\] \(n=(\d+),", re.MULTILINE)
@@ -69,10 +72,7 @@ def loaded(script: str) -> Any:
     return example
 
 
-@pytest.fixture(
-    scope="module",
-    params=scripts(slow=("filing_agent.py", "form_filling.py", "closed_api.py", "rollback.py", "human_choices.py")),
-)
+@pytest.fixture(scope="module", params=scripts(slow=tuple(SIZES.keys() - {"edits.py", "coding_agent.py"})))
 def script(request: pytest.FixtureRequest) -> str:
     return request.param
 
@@ -186,6 +186,15 @@ def test_filing_agent_learns_config_jobs_from_examples() -> None:
     assert re.search(r"^Action: sed -i", prompt, re.MULTILINE), "the prompt shows a command"
 
 
+def test_repository_chores_are_learned() -> None:
+    example = loaded("repository_chores.py")
+    done, last = asyncio.run(example.work(0, 9, recalls=True))
+    alone, _ = asyncio.run(example.work(0, 9, recalls=False))
+    assert all(done[6:])
+    assert sum(done) >= sum(alone) + 3
+    assert "recalled: " in last and "earned" in last
+
+
 def test_feedback_gains_more_than_dashboards_alone(options: dict[str, tuple[str, ...]]) -> None:
     output = run("rollback.py", *options["rollback.py"])
     match = re.search(r"^feedback - memory.*\[([-+]\d\.\d+), ", output, re.MULTILINE)
@@ -232,6 +241,7 @@ def test_example_is_short_and_imports_public_modules_only(script: str) -> None:
             for part in (
                 "actions",
                 "agents",
+                "chat",
                 "core",
                 "envs",
                 "llms",
