@@ -12,7 +12,7 @@ from hooked_calls import requests, run
 from seasoned import Memory
 from seasoned.actions import ToolAction
 from seasoned.chat.wrapped.command_guard import CommandGuard
-from seasoned.chat.wrapped.hook_server import claude_hooks, hook_server
+from seasoned.chat.wrapped.hook_server import claude_hooks, codex_hook_digest, hook_server
 
 ROOT = Path("/repo")
 
@@ -136,3 +136,34 @@ def test_reason_controls_neither_a_terminal_nor_a_model(tmp_path):
         reason = guard.reason("Bash in .", ToolAction("Bash", {"command": command}).text)
     assert reason is not None and "im_start" in reason
     assert "<|im_start|>" not in reason and "\x1b" not in reason and "\x07" not in reason
+
+
+def test_hook_of_codex_is_trusted_by_the_digest_that_codex_states():
+    """The digests are those of `hooks/list` of `codex app-server`, version 0.169.0."""
+    command = "/usr/bin/python3 -I -S '/a b/hook.py' /tmp/s"
+    assert codex_hook_digest("pre_tool_use", command).startswith("sha256:3686f605bebae6062b931d74f88b2262")
+    assert codex_hook_digest("stop", command).startswith("sha256:6a958be1b0a9fb83fdfda3ea54b697c2")
+
+
+def test_outcomes_of_codex_are_the_exit_codes_of_its_transcript(tmp_path):
+    transcript = tmp_path / "rollout.jsonl"
+    fields = {"session_id": "s", "turn_id": "t", "transcript_path": str(transcript), "cwd": str(tmp_path)}
+
+    def output(call_id, code):
+        said = f"Wall time: 0.1 seconds\nProcess exited with code {code}\nOutput:\nProcess exited with code 7\n"
+        item = {"type": "function_call_output", "call_id": call_id, "output": said}
+        return json.dumps({"type": "response_item", "payload": item})
+
+    with Memory.open(":memory:", gamma=0.0) as memory:
+        guard = CommandGuard(memory, tmp_path, "deny")
+        for number in range(6):
+            for command in ("make-it", "fine", "lost"):
+                call = {"tool_name": "Bash", "tool_input": {"command": command}, "tool_use_id": f"{command}{number}"}
+                guard.handle({**fields, **call, "hook_event_name": "PreToolUse"})
+                guard.handle({**fields, **call, "hook_event_name": "PostToolUse", "tool_response": ""})
+            with transcript.open("a") as file:
+                file.write(f"not JSON\n{output(f'make-it{number}', 1)}\n{output(f'fine{number}', 0)}\n")
+            guard.handle({**fields, "hook_event_name": "Stop"})
+        action = ToolAction("Bash", {"command": "make-it"}).text
+        assert guard.reason("Bash in .", action) == "make-it: failed 6 of 6 here"
+        assert {step.action for step in memory.steps()} == {action, ToolAction("Bash", {"command": "fine"}).text}

@@ -11,6 +11,7 @@ import stat
 import subprocess
 import sys
 import time
+import tomllib
 import urllib.request
 from pathlib import Path
 
@@ -140,7 +141,7 @@ def test_command_that_failed_in_earlier_sessions_is_stopped(repository):
 def test_hooks_are_left_out_where_the_user_gives_settings(repository):
     with Model() as model:
         done, seen = wrapped(repository, model, "claude", "--settings", '{"hooks": {}}', "0", "say hello")
-    assert seen["hooks"] == [] and "no guard: hooks are given to claude alone" in done.stderr
+    assert seen["hooks"] == [] and "no guard: hooks are given to claude and codex alone" in done.stderr
 
 
 def test_question_is_asked_for_one_key(repository):
@@ -191,6 +192,19 @@ def test_assistants_take_their_address_from_arguments_or_variables(tmp_path):
         return assistant_launch([name, "-x"], api, "http://127.0.0.1:9", "s 1", given)
 
     address = "http://127.0.0.1:9/sessions/s%201/v1"
+    assert not launch("codex").has_hooks
+    hooks = tmp_path / "socket"
+    hooked = assistant_launch(["codex", "-x"], "openai", "http://127.0.0.1:9", "s", given, hooks=hooks)
+    events = [each.partition("=")[0] for each in hooked.command if each.startswith("hooks.")]
+    assert hooked.has_hooks and events == [
+        *(f"hooks.{event}" for event in ("UserPromptSubmit", "PreToolUse", "PostToolUse", "Stop")),
+        "hooks.state",
+    ]
+    for part in hooked.command:  # as Codex reads them
+        if part.startswith("hooks."):
+            assert tomllib.loads(part)
+    own = assistant_launch(["codex", "-c", "hooks.Stop=[]"], "openai", "http://127.0.0.1:9", "s", given, hooks=hooks)
+    assert not own.has_hooks
     assert f'model_providers.seasoned.base_url="{address}"' in launch("codex").command
     assert launch("codex").command[-1] == "-x"
     configuration = json.loads(launch("opencode").environment["OPENCODE_CONFIG_CONTENT"])

@@ -10,6 +10,7 @@ from pathlib import Path
 from typing import Literal
 from urllib.parse import quote
 
+from seasoned.chat.wrapped.hook_server import claude_hooks, codex_hooks
 from seasoned.errors import InputError, NotFoundError, excerpt
 
 __all__ = ["AssistantLaunch", "ModelApi", "assistant_launch", "model_api", "upstream_of"]
@@ -73,12 +74,12 @@ def assistant_launch(
     session: str,
     environment: Mapping[str, str],
     *,
-    hooks: Mapping[str, object] | None = None,
+    hooks: Path | None = None,
 ) -> AssistantLaunch:
     """Return the launch of an assistant behind a gateway. It changes variables and arguments of one process, no file.
 
     Every program gets the base URL's variables. Codex reads its provider from arguments, opencode from a variable with
-    a configuration. Claude Code takes hooks as an argument; for the others there are none.
+    a configuration. Claude Code and Codex take hooks as arguments; for the others there are none.
 
     Args:
         command: as the user wrote it.
@@ -86,7 +87,7 @@ def assistant_launch(
         base_url: of the gateway, without a path.
         session: names the calls.
         environment: of the user.
-        hooks: of the settings of Claude Code; None: there are none.
+        hooks: the socket of their server; None: there are none.
 
     Raises:
         NotFoundError: there is no such program.
@@ -109,12 +110,16 @@ def assistant_launch(
     name, arguments = Path(command[0]).name, list(command[1:])
     has_hooks = False
     if name == "claude" and hooks is not None and not any(_sets(one, "--settings") for one in arguments):
-        arguments, has_hooks = ["--settings", json.dumps({"hooks": hooks}), *arguments], True
+        arguments, has_hooks = ["--settings", json.dumps({"hooks": claude_hooks(hooks)}), *arguments], True
     elif name == "codex":
         provider = {"name": "seasoned", "base_url": address, "env_key": _KEYS[api], "wire_api": "responses"}
         settings = {f"model_providers.seasoned.{key}": value for key, value in provider.items()}
         settings["model_provider"] = "seasoned"
-        arguments = [*(part for key, value in settings.items() for part in ("-c", f'{key}="{value}"')), *arguments]
+        own_hooks = any("hooks." in one for one in arguments)
+        has_hooks = hooks is not None and not own_hooks
+        of_hooks = codex_hooks(hooks) if hooks is not None and has_hooks else ()
+        of_model = (part for key, value in settings.items() for part in ("-c", f'{key}="{value}"'))
+        arguments = [*of_model, *of_hooks, *arguments]
     elif name == "opencode":
         given = variables.get("OPENCODE_CONFIG_CONTENT")
         variables["OPENCODE_CONFIG_CONTENT"] = _opencode_configuration(given, api, f"{root}/v1")

@@ -14,6 +14,7 @@ from typing import Any, Literal
 from seasoned.actions import ToolAction, readable_action
 from seasoned.chat.prompt_window import broken_marks
 from seasoned.chat.repository import repository_namespace
+from seasoned.chat.wrapped.codex_transcript import exit_codes
 from seasoned.errors import counted
 from seasoned.integrations.conversation import MAX_TASK_CHARS
 from seasoned.integrations.rewards import ToolResult, load_rules
@@ -76,6 +77,16 @@ class GuardTally:
         return f"guard: {'; '.join(parts)}" if parts else ""
 
 
+@dataclass(frozen=True, slots=True)
+class _Unknown:
+    """A call whose exit code is not known yet."""
+
+    id: str
+    name: str
+    text: str
+    was_withheld: bool
+
+
 @dataclass
 class _Request:
     """The tool calls of one request of the user."""
@@ -85,6 +96,8 @@ class _Request:
     steps: list[Step] = field(default_factory=list)
     open: dict[str, tuple[str, str, bool]] = field(default_factory=dict)  # state, action, whether it was withheld
     arm: str | None = None
+    unknown: dict[int, _Unknown] = field(default_factory=dict)  # by their step
+    transcript: str = ""
 
 
 class CommandGuard:
@@ -220,12 +233,35 @@ class CommandGuard:
             return
         state, action, was_withheld = found
         text = _result_text(document.get("error") if failed else document.get("tool_response"))
-        event = self._rules.event(action, ToolResult(str(document.get("tool_name")), text, failed))
+        if "turn_id" in document:  # Codex tells no exit code; its transcript has it once the model has been called
+            place = _Unknown(str(document.get("tool_use_id")), str(document.get("tool_name")), text, was_withheld)
+            request.unknown[len(request.steps)] = place
+            request.transcript = str(document.get("transcript_path") or "")
+            request.steps.append(Step(state, action))
+            return
+        reward = self._reward(action, str(document.get("tool_name")), text, failed=failed)
+        self.tally.n_withheld_failed += was_withheld and reward < 0.0
+        request.steps.append(Step(state, action, reward))
+
+    def _reward(self, action: str, name: str, text: str, *, failed: bool) -> float:
+        event = self._rules.event(action, ToolResult(name, text, failed))
         reward = 0.0 if event is None else event.reward
         if event is not None and isinstance(event.feedback, Outcome):
             reward = max(0.0, reward)
-        self.tally.n_withheld_failed += was_withheld and reward < 0.0
-        request.steps.append(Step(state, action, reward))
+        return reward
+
+    def _judge_unknown(self, request: _Request) -> None:
+        """Give the calls of Codex their rewards, by the exit codes in its transcript; one without is left out."""
+        codes = exit_codes(Path(request.transcript)) if request.unknown else {}
+        for at, call in request.unknown.items():
+            if (code := codes.get(call.id)) is not None:
+                step = request.steps[at]
+                text = f"Exit code {code}\n{call.text}" if code else call.text
+                reward = self._reward(step.action, call.name, text, failed=code != 0)
+                request.steps[at] = Step(step.state, step.action, reward)
+                self.tally.n_withheld_failed += call.was_withheld and reward < 0.0
+        left_out = {at for at, call in request.unknown.items() if call.id not in codes}
+        request.steps = [step for at, step in enumerate(request.steps) if at not in left_out]
 
     def _call(self, document: Mapping[str, Any]) -> tuple[str, str] | None:
         """Return the state and the action of a call; None for one that is too long to come again."""
@@ -248,6 +284,8 @@ class CommandGuard:
 
     def _end(self, session: str, ending: Ending) -> None:
         request = self._requests.get(session)
+        if request is not None:
+            self._judge_unknown(request)
         if request is not None and request.steps:
             self._memory.add(
                 Episode(

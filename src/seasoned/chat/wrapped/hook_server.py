@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import contextlib
+import hashlib
 import json
 import logging
 import shlex
@@ -16,11 +17,18 @@ from typing import Any
 
 from seasoned.actions.json_size import has_more_values
 
-__all__ = ["HookAnswer", "claude_hooks", "hook_server"]
+__all__ = ["HookAnswer", "claude_hooks", "codex_hook_digest", "codex_hooks", "hook_server"]
 
 HookAnswer = Callable[[Mapping[str, Any]], Mapping[str, Any] | None]
 """Returns the answer to the document of an event; None: there is nothing to say."""
 
+_CODEX_EVENTS = {
+    "UserPromptSubmit": "user_prompt_submit",
+    "PreToolUse": "pre_tool_use",
+    "PostToolUse": "post_tool_use",
+    "Stop": "stop",
+}
+"""The events of Codex, and their names in the keys of its trust."""
 _EVENTS = ("UserPromptSubmit", "PreToolUse", "PostToolUse", "PostToolUseFailure", "Stop")
 _MAX_BYTES, _MAX_VALUES = 16 << 20, 200_000
 _READ_S = 2.0
@@ -36,10 +44,46 @@ def claude_hooks(path: Path) -> dict[str, object]:
         >>> sorted(hooks), hooks["PreToolUse"][0]["matcher"]
         (['PostToolUse', 'PostToolUseFailure', 'PreToolUse', 'Stop', 'UserPromptSubmit'], '*')
     """
-    client = Path(__file__).with_name("hook_client.py")
-    command = shlex.join([sys.executable, "-I", "-S", str(client), str(path)])
-    hook = {"type": "command", "command": command, "timeout": _HOOK_S}
+    hook = {"type": "command", "command": _hook_command(path), "timeout": _HOOK_S}
     return {event: [{**({"matcher": "*"} if "Tool" in event else {}), "hooks": [hook]}] for event in _EVENTS}
+
+
+def codex_hooks(path: Path) -> tuple[str, ...]:
+    """Return the arguments of Codex that pass every event to the server at a path.
+
+    Codex runs no hook that is not trusted. So the arguments state the trust in these hooks too, by the digest of each
+    as Codex 0.169 computes it; the trust in others stays as it is.
+
+    Example:
+        >>> codex_hooks(Path("/run/s.sock"))[1].partition("=")[0]
+        'hooks.UserPromptSubmit'
+    """
+    command, arguments, trusted = _hook_command(path), [], []
+    for event, key in _CODEX_EVENTS.items():
+        trusted.append(f'"/<session-flags>/config.toml:{key}:0:0"={{trusted_hash="{codex_hook_digest(key, command)}"}}')
+        given = 'matcher="*",' if key.endswith("_tool_use") else ""
+        hooks = f'{{type="command",command={json.dumps(command)},timeout={_HOOK_S}}}'
+        arguments += ["-c", f"hooks.{event}=[{{{given}hooks=[{hooks}]}}]"]
+    return (*arguments, "-c", f"hooks.state={{{','.join(trusted)}}}")
+
+
+def codex_hook_digest(key: str, command: str) -> str:
+    """Return the digest by which Codex trusts a hook of ours.
+
+    Args:
+        key: of the event, such as `pre_tool_use`.
+        command: of the hook.
+    """
+    hook = {"type": "command", "command": command, "timeout": _HOOK_S, "async": False}
+    matcher = {"matcher": "*"} if key.endswith("_tool_use") else {}
+    identity = {"event_name": key, **matcher, "hooks": [hook]}
+    text = json.dumps(identity, sort_keys=True, separators=(",", ":"), ensure_ascii=False)
+    return f"sha256:{hashlib.sha256(text.encode()).hexdigest()}"
+
+
+def _hook_command(path: Path) -> str:
+    client = Path(__file__).with_name("hook_client.py")
+    return shlex.join([sys.executable, "-I", "-S", str(client), str(path)])
 
 
 @contextlib.contextmanager

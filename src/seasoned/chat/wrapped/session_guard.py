@@ -4,12 +4,12 @@ from __future__ import annotations
 
 import contextlib
 import os
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterator
 from pathlib import Path
 
 from seasoned.chat.assistant_factory import chat_memory
 from seasoned.chat.wrapped.command_guard import CommandGuard, GuardAnswer, GuardTally, guard_namespace
-from seasoned.chat.wrapped.hook_server import claude_hooks, hook_server
+from seasoned.chat.wrapped.hook_server import hook_server
 from seasoned.memory import Memory
 
 __all__ = ["session_guard"]
@@ -23,8 +23,8 @@ def session_guard(
     answer: GuardAnswer | None,
     *,
     redact: Callable[[str], str] | None = None,
-) -> Iterator[tuple[Mapping[str, object], GuardTally]]:
-    """Guard the tool calls of an assistant while the block runs; the hooks for its settings and the tally are yielded.
+) -> Iterator[tuple[Path, GuardTally]]:
+    """Guard the tool calls of an assistant while the block runs; the socket for its hooks and the tally are yielded.
 
     Args:
         path: of the memory of all repositories.
@@ -42,5 +42,5 @@ def session_guard(
     with Memory.open(os.fspath(path), namespace=guard_namespace(root), gamma=0.0, redact=redact) as memory:
         guard = CommandGuard(memory, root, answer, subject=session)
         with hook_server(guard.handle) as socket_path:
-            yield claude_hooks(socket_path), guard.tally
+            yield socket_path, guard.tally
         guard.close()

@@ -82,7 +82,7 @@ _WITH_COMMAND = ("command", "folder", "memory", "redact", "upstream", "mode", "g
     type=click.Choice(["ask", "deny", "off"]),
     default="ask",
     show_default=True,
-    help="What a tool call of COMMAND gets that is known to fail here, where hooks can be given (claude).",
+    help="What a tool call of COMMAND gets that is known to fail here, where hooks can be given (claude, codex).",
 )
 @click.pass_context
 def chat(

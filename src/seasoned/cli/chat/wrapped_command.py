@@ -22,7 +22,7 @@ from seasoned.errors import SeasonedError
 __all__ = ["WrappedOptions", "run_wrapped"]
 
 _KEYS = {"g": "good", "b": "bad", "c": "correct"}
-_NO_HOOKS = "no guard: hooks are given to claude alone, without --settings of your own"
+_NO_HOOKS = "no guard: hooks are given to claude and codex alone, without settings or hooks of your own as arguments"
 _KILLED = 128  # and the signal's number: the exit code by which shells name a signal
 
 
@@ -65,7 +65,7 @@ def run_wrapped(command: Sequence[str], options: WrappedOptions) -> int:
     session = f"{time.strftime('%Y%m%d-%H%M%S')}-{secrets.token_hex(3)}"
     with (
         session_gateway(path, root, session, upstream, mode=options.mode, redact=options.redact) as url,
-        session_guard(path, root, session, options.guard, redact=options.redact) as (hooks, tally),
+        session_guard(path, root, session, _answer(command, options), redact=options.redact) as (hooks, tally),
     ):
         launch = assistant_launch(command, api, url, session, os.environ, hooks=hooks)
         code = _run(launch.command, launch.environment, options.folder)
@@ -75,6 +75,11 @@ def run_wrapped(command: Sequence[str], options: WrappedOptions) -> int:
     except SeasonedError as error:  # the exit code stays the assistant's
         click.echo(f"seasoned: {error}", err=True)
     return code
+
+
+def _answer(command: Sequence[str], options: WrappedOptions) -> Literal["ask", "deny"] | None:
+    """Return what a doomed call gets: only Claude Code knows a hook that asks its user."""
+    return "deny" if options.guard == "ask" and Path(command[0]).name != "claude" else options.guard
 
 
 def _run(command: Sequence[str], environment: Mapping[str, str], folder: Path) -> int:
