@@ -409,7 +409,7 @@ class Assistant:
 
     def _see_own_files(self) -> None:
         """Note the texts that a command of the chat, such as a formatter, gave to the files that the chat wrote."""
-        for path in {entry.change.path for entry in self.ledger.entries()}:
+        for path in self.ledger.paths():
             try:
                 text = self.toolbox.repository.read_or_none(path)
             except InputError:

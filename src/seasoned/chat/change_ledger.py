@@ -6,12 +6,12 @@ import contextlib
 import hashlib
 import io
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from seasoned.chat.chat_log import append_line, read_lines
+from seasoned.chat.chat_log import append_line, parsed_lines
 from seasoned.chat.file_change import FileChange
 
 __all__ = ["ChangeLedger", "RecordedChange"]
@@ -59,7 +59,11 @@ class ChangeLedger:
     def __init__(self, folder: Path, redact: Callable[[str], str] = str) -> None:
         self._redact = redact
         self._secret_texts: dict[str, str] = {}
-        self._secret_records: list[dict[str, Any]] = []
+        self._changes: list[dict[str, Any]] = []
+        self._undone: set[int] = set()
+        self._skipped: set[int] = set()
+        self._own: set[tuple[str, str | None]] = set()  # the paths and digests of texts that a chat wrote, or has seen
+        self._n_read_bytes = 0
         folder.mkdir(parents=True, exist_ok=True, mode=0o700)
         self._texts = folder / "texts"
         self._texts.mkdir(exist_ok=True, mode=0o700)
@@ -100,44 +104,74 @@ class ChangeLedger:
         """Note that a change stays: `last` returns the one before it, and what becomes of it is still judged."""
         append_line(self._file, {"kind": "skipped", "number": entry.number})
 
-    def entries(self) -> list[RecordedChange]:
-        """Return the changes that were not undone, in order; those whose texts are gone are left out."""
+    def entries(self, last: int | None = None) -> list[RecordedChange]:
+        """Return the changes that were not undone, in order; those whose texts are gone are left out.
+
+        Args:
+            last: only so many, the last ones; None: all.
+        """
         records = self._records()
-        undone = {record.get("number") for record in records if record.get("kind") == "undone"}
-        found = []
-        for record in records:
-            if record.get("kind") == "change" and record["number"] not in undone:
-                with contextlib.suppress(OSError):
-                    change = FileChange(record["path"], self._kept(record["before"]), self._kept(record["after"]))
-                    fields = (record["session"], record["episode"], record["step"], record["head"])
-                    found.append(RecordedChange(record["number"], change, *fields))
-        return found
+        return self._with_texts(records if last is None else records[-last:])
+
+    def latest(self) -> list[RecordedChange]:
+        """Return the last change of each file, as `entries`."""
+        return self._with_texts({record["path"]: record for record in self._records()}.values())
+
+    def paths(self) -> set[str]:
+        """Return the paths of the changed files."""
+        return {record["path"] for record in self._records()}
 
     def last(self, session: str) -> RecordedChange | None:
         """Return the last change of a session that was neither undone nor skipped."""
-        skipped = {record.get("number") for record in read_lines(self._path) if record.get("kind") == "skipped"}
-        own = (entry for entry in reversed(self.entries()) if entry.session == session)
-        return next((entry for entry in own if entry.number not in skipped), None)
+        records = reversed(self._records())
+        own = (one for one in records if one["session"] == session and one["number"] not in self._skipped)
+        return next((entry for record in own for entry in self._with_texts([record])), None)
 
     def is_own(self, path: str, text: str | None) -> bool:
         """Return whether a chat wrote this text to the file, or has seen it there."""
-        digest = _digest(text)
-        return any(
-            record.get("path") == path and record["after" if record["kind"] == "change" else "digest"] == digest
-            for record in self._records()
-        )
+        self._read()
+        return (path, _digest(text)) in self._own
 
     def close(self) -> None:
         """Close the file."""
         self._file.close()
 
     def _records(self) -> list[dict[str, Any]]:
-        """Return what was appended, in the order of the changes."""
-        return sorted([*read_lines(self._path), *self._secret_records], key=lambda record: record.get("number", 0))
+        """Return the changes that were not undone, in order, without their texts."""
+        self._read()
+        kept = [record for record in self._changes if record["number"] not in self._undone]
+        return sorted(kept, key=lambda record: record["number"])
+
+    def _with_texts(self, records: Iterable[dict[str, Any]]) -> list[RecordedChange]:
+        found = []
+        for record in records:
+            with contextlib.suppress(OSError):
+                change = FileChange(record["path"], self._kept(record["before"]), self._kept(record["after"]))
+                fields = (record["session"], record["episode"], record["step"], record["head"])
+                found.append(RecordedChange(record["number"], change, *fields))
+        return found
+
+    def _read(self) -> None:
+        """Read what this chat and others have appended since the last time."""
+        with self._path.open("rb") as file:
+            file.seek(self._n_read_bytes)
+            new = file.read()
+        new = new[: new.rfind(b"\n") + 1]
+        self._n_read_bytes += len(new)
+        for record in parsed_lines(new):
+            self._note(record)
+
+    def _note(self, record: dict[str, Any]) -> None:
+        if record["kind"] in ("undone", "skipped"):
+            (self._undone if record["kind"] == "undone" else self._skipped).add(record["number"])
+        else:
+            is_change = record["kind"] == "change"
+            self._changes += [record] if is_change else []
+            self._own.add((record["path"], record["after" if is_change else "digest"]))
 
     def _append(self, record: dict[str, Any], *texts: str | None) -> None:
         if any(self._is_secret(text) for text in (record["path"], *texts)):
-            self._secret_records.append(record)
+            self._note(record)
         else:
             append_line(self._file, record)
 

@@ -18,7 +18,7 @@ from seasoned.errors import InputError, NotFoundError, StoreError, excerpt
 from seasoned.protocols import Message, ToolCall, Usage
 from seasoned.types import StepRef
 
-__all__ = ["ChatLog", "ChatTurn", "append_line", "in_arguments", "read_lines"]
+__all__ = ["ChatLog", "ChatTurn", "append_line", "in_arguments", "parsed_lines", "read_lines"]
 
 
 def append_line(file: io.FileIO, record: Mapping[str, Any]) -> None:
@@ -39,13 +39,18 @@ def append_line(file: io.FileIO, record: Mapping[str, Any]) -> None:
 
 
 def read_lines(path: Path) -> Iterator[dict[str, Any]]:
-    """Yield the records of a file of JSON lines; a line that a killed process left incomplete is left out."""
+    """Yield the records of a file of JSON lines; nothing if there is none."""
     with contextlib.suppress(FileNotFoundError):
-        for line in path.read_bytes().split(b"\n"):
-            with contextlib.suppress(ValueError, RecursionError):
-                record = json.loads(line)
-                if isinstance(record, dict):
-                    yield record
+        yield from parsed_lines(path.read_bytes())
+
+
+def parsed_lines(text: bytes) -> Iterator[dict[str, Any]]:
+    """Yield the records of JSON lines; a line that a killed process left incomplete is left out."""
+    for line in text.split(b"\n"):
+        with contextlib.suppress(ValueError, RecursionError):
+            record = json.loads(line)
+            if isinstance(record, dict):
+                yield record
 
 
 @dataclass

@@ -6,7 +6,7 @@ from collections import Counter
 from collections.abc import Iterator
 from dataclasses import dataclass
 
-from seasoned.chat.change_ledger import ChangeLedger, RecordedChange
+from seasoned.chat.change_ledger import ChangeLedger
 from seasoned.chat.file_change import FileChange, text_reward
 from seasoned.chat.repository import Repository
 from seasoned.errors import ConfigError, InputError, NotFoundError
@@ -50,11 +50,9 @@ def user_outcomes(repository: Repository, ledger: ChangeLedger) -> list[CodeOutc
     A file that is again as it was before the chat's change was reverted: a thumb down. Else the reward follows from the
     share of the added lines that are left.
     """
-    latest: dict[str, RecordedChange] = {}
-    for entry in ledger.entries():
-        latest[entry.change.path] = entry
     found = []
-    for path, entry in latest.items():
+    for entry in ledger.latest():
+        path = entry.change.path
         try:
             now: str | None = repository.read_or_none(path)
         except InputError:
@@ -98,7 +96,7 @@ def committed_outcomes(repository: Repository, ledger: ChangeLedger, head: str) 
     from seasoned.lab.code_survival.survival import code_survival
 
     git = GitRepository(repository.root, timeout_s=10.0)
-    for entry in ledger.entries()[-_MOST_JUDGED:]:
+    for entry in ledger.entries(last=_MOST_JUDGED):
         if entry.head in (None, head) or entry.change.after is None:
             continue
         try:
