@@ -3,6 +3,8 @@
 import { Seasoned, SeasonedError, type Decision, type Lift } from "seasoned";
 import { seasonedMiddleware } from "seasoned/ai";
 import { wrapLanguageModel, type LanguageModelMiddleware } from "ai";
+import type { LanguageModelMiddleware as MiddlewareOf5 } from "ai-5";
+import type { LanguageModelMiddleware as MiddlewareOf7 } from "ai-7";
 
 export async function uses(seasoned: Seasoned, model: Parameters<typeof wrapLanguageModel>[0]["model"]): Promise<void> {
   const local: Seasoned = await Seasoned.local("agent.db", { holdout: false, bounds: [0, 1], choose: "argmax" });
@@ -18,6 +20,8 @@ export async function uses(seasoned: Seasoned, model: Parameters<typeof wrapLang
   const url: string = seasoned.baseURL(episode);
   wrapLanguageModel({ model, middleware: seasonedMiddleware(episode, { mode: "advise" }) });
   const middleware: LanguageModelMiddleware = seasonedMiddleware(() => episode);
+  const of5: MiddlewareOf5 = seasonedMiddleware(episode, { specificationVersion: "v2" });
+  const of7: MiddlewareOf7 = seasonedMiddleware(episode, { specificationVersion: "v4" });
 
   // @ts-expect-error: options are a list
   await seasoned.decide("s", "pay");
@@ -25,6 +29,8 @@ export async function uses(seasoned: Seasoned, model: Parameters<typeof wrapLang
   await seasoned.decide("s", ["pay"], { probabilites: { pay: 1 } });
   // @ts-expect-error: the episode names itself
   await episode.decide("s", ["pay"], { episode_id: "other" });
+  // @ts-expect-error: a reward is on a step by its number
+  await seasoned.feedback("e", { reward: 1, step: "0" });
   // @ts-expect-error: no such mode
   seasonedMiddleware(episode, { mode: "steer" });
   // @ts-expect-error: an ending of another name
@@ -33,5 +39,5 @@ export async function uses(seasoned: Seasoned, model: Parameters<typeof wrapLang
   await seasoned.feedback("e", "good");
   // @ts-expect-error: an episode is made by a client
   new (episode.constructor as typeof import("seasoned").Episode)();
-  if (new Error() instanceof SeasonedError) void [one, all, arm, id, url, middleware];
+  if (new Error() instanceof SeasonedError) void [one, all, arm, id, url, middleware, of5, of7];
 }
