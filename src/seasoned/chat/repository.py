@@ -70,7 +70,7 @@ def git_folders(root: Path) -> tuple[Path, ...]:
             if Path(os.path.realpath((folder / "gitdir").read_text("utf-8").rstrip("\n"))) != root / ".git":
                 return ()
             return (folder, *(folder.parents[1] / name for name in ("objects", "refs", "logs")))
-        found = re.search(r"^\s*worktree = (.+)$", (folder / "config").read_text("utf-8"), re.MULTILINE)
+        found = re.search(r"^[ \t]*+worktree = (.+)$", (folder / "config").read_text("utf-8"), re.MULTILINE)
         if "modules" in folder.parts and found and Path(os.path.realpath(folder / found[1])) == root:
             return (folder,)
     except (OSError, ValueError):  # an ordinary repository, or none

@@ -183,7 +183,7 @@ def test_without_priors_what_can_be_said_is_said(command, tmp_path):
     if command == "evaluate":
         assert report["value"]["mean"] == 0.5
     else:
-        assert report["within_tasks"]["n_pairs"] == 27
+        assert 0 < report["within_tasks"]["n_pairs"] < 27  # of the 27 of a won and a lost run: those one memory scored
     done = seasoned(command, log)
     assert done.exit_code == 0
     assert "cannot be said" in done.stdout
