@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import gc
 from collections import Counter
 from collections.abc import Callable, Iterator
 from pathlib import Path
@@ -21,12 +22,13 @@ settings.load_profile("seasoned")
 LONGEST_FIRST = (
     "test_examples.py",
     "test_docs.py",
+    "test_typescript_client.py",
+    "lab/test_doctor.py",
     "memory/pending/test_inbox.py",
     "cli/test_cli_run.py",
     "memory/retrieval/test_choice_evidence.py",
     "memory/stores/test_postgres_migrations.py",
     "llms/test_llm_conformance.py",
-    "memory/index/test_rarity_index.py",
     "lab/test_runner.py",
     "agents/runs/test_play_run.py",
 )
@@ -36,6 +38,17 @@ def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
     """Begin with the files that take longest, so that no worker plays one at the end while the others wait."""
     ranks = {Path(__file__).parent / name: rank for rank, name in enumerate(LONGEST_FIRST)}
     items.sort(key=lambda item: ranks.get(item.path, len(ranks)))
+
+
+@pytest.hookimpl(wrapper=True, tryfirst=True)
+def pytest_collection() -> Iterator[None]:
+    """Leave the modules and items of the run, which live until its end, out of every garbage collection."""
+    gc.disable()
+    try:
+        return (yield)
+    finally:
+        gc.freeze()
+        gc.enable()
 
 
 @pytest.fixture(scope="session")

@@ -117,6 +117,7 @@ def test_openai_client_against_llama_cpp(local_llm):
     params.model.path = str(default_model_path())
     params.n_ctx, params.n_parallel, params.warmup, params.verbosity = 512, 1, False, -1
     params.cache_prompt = False  # as LocalLLM: a completion does not depend on earlier requests
+    params.cpuparams.n_threads = 1  # as `local_llm`: more would wait for each other beside other tests
     server = xllamacpp.Server(params)
     remote = OpenAILLM("smollm2", base_url=server.listening_address + "/v1")
 

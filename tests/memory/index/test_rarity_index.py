@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import functools
 import importlib.util
 import math
 from collections import Counter, defaultdict
@@ -42,6 +43,7 @@ def before_dash(feature):
 TERMS_OF = {"pairs": pairs, "unsplit": unsplit}
 
 
+@functools.lru_cache(10_000)
 def counts_of(members, terms_of):
     return Counter(term for feature in members for term in terms_of(feature))
 
@@ -63,6 +65,8 @@ def cosine(a, b, squared, terms_of=unsplit):
     if not a or not b:
         return 0.0
     x, y = counts_of(a, terms_of), counts_of(b, terms_of)
+    if not x.keys() & y.keys():
+        return 0.0
     norm = math.sqrt(math.prod(sum(n * n * squared[t] for t, n in counts.items()) for counts in (x, y)))
     return sum(n * y[t] * squared[t] for t, n in x.items()) / norm
 
@@ -336,7 +340,7 @@ def test_prefix_of_most_features_says_nothing_until_they_are_few_again(kernel):
         terms, common = without_common(sets, before_dash)
         assert common == expected_common
         squared = weights(sets, terms)
-        for query in queries:
+        for query in map(frozenset, queries):
             near = [(round(cosine(query, members, squared, terms), 9), i) for i, members in enumerate(sets)]
             expected = sorted((match for match in near if match[0] > 0.0), reverse=True)[:40]
             matches = filled.search(query, k=40, threshold=0.0)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import itertools
 import random
 import shutil
 import signal
@@ -102,26 +103,33 @@ def test_backup_includes_the_log_and_is_recorded(tmp_path):
 
 def test_backup_during_writes_is_of_one_instant(tmp_path):
     path = fill(tmp_path / "agent.db", range(300))
-    stop = threading.Event()
+    stop, writing, written_more = threading.Event(), threading.Event(), threading.Event()
 
     def write():
         with Memory.open(path) as memory:
-            for number in range(10**6):
+            for number in itertools.count():
+                writing.wait()
                 if stop.is_set():
                     return
                 memory.add(episode(f"w{number}"))
+                written_more.set()
 
     writer = threading.Thread(target=write)
     writer.start()
     try:
         for number in range(3):
+            written_more.clear()
+            writing.set()
+            assert written_more.wait(60)
             backup(path, tmp_path / f"copy{number}.db")
+            writing.clear()  # so that the next copy is not larger by what is written while this one is read
             with Memory.open(tmp_path / f"copy{number}.db", read_only=True) as memory:
                 written = [e.id for e in memory.episodes() if e.id.startswith("w")]
                 assert written == [f"w{n}" for n in range(len(written))]
                 memory.verify()
     finally:
         stop.set()
+        writing.set()
         writer.join()
     assert verified(path).episodes > 300
 
