@@ -52,14 +52,17 @@ def test_what_a_client_has_of_a_stream_is_on_disk(upstream, tmp_path, path, fram
 
     answer_framing = "chunked" if framing == "cut short" else framing
     upstream.answer = Waiting(events, framing=answer_framing, breaks=framing == "cut short", pause_s=0.002)
-    with gateway(upstream.url, gateway=GatewaySettings(spool=tmp_path)) as port:
-        connection = http.client.HTTPConnection("127.0.0.1", port, timeout=GUARD_S)
-        with closing(connection):
+    store = tmp_path / "agent.db"
+    with gateway(upstream.url, store, gateway=GatewaySettings(spool=tmp_path)) as port:
+        connection, other = http.client.HTTPConnection("127.0.0.1", port, timeout=GUARD_S), sqlite3.connect(store)
+        with closing(connection), closing(other):
+            other.execute("BEGIN IMMEDIATE")  # a stored call has no file any more, so storing waits
             connection.request("POST", path, ASKED, {"content-type": "application/json"})
             response, received = connection.getresponse(), b""
             while not received.endswith(events[-1]):
                 received += response.read1(65536)
                 assert received in spooled(tmp_path)
+            other.rollback()
             goes_on.set()
             try:
                 response.read()
