@@ -4,11 +4,13 @@ from __future__ import annotations
 
 import copy
 import json
+import zipfile
 
 import pytest
 from trace_samples import INSPECT, SWE_AGENT, claude
 
 from seasoned.integrations import ReadEpisode, read_episodes
+from seasoned.integrations.trace_files import open_lines
 
 
 def read(*documents):
@@ -68,3 +70,53 @@ def test_a_claude_session_that_goes_on_from_an_earlier_one_begins_with_its_summa
     found = read(said, answer, later, claude("assistant", "a2", "u2", [{"type": "text", "text": "Done."}]))
     assert [step.action for step in found.episode.steps] == ["I test it.", "Done."]
     assert (found.episode.steps[0].state, found.skipped["summaries of earlier turns"]) == ("We fixed the parser.", 1)
+
+
+def test_an_archive_of_inspect_without_a_header_has_the_task_of_its_journal(tmp_path):
+    start = {"version": 2, "eval": INSPECT["eval"], "plan": INSPECT["plan"]}
+    with zipfile.ZipFile(tmp_path / "log.eval", "w") as archive:
+        archive.writestr("_journal/start.json", json.dumps(start))
+        archive.writestr("samples/3_epoch_1.json", json.dumps(INSPECT["samples"][0]))
+    [found] = read_episodes("auto", open_lines(str(tmp_path / "log.eval")))
+    assert (found.episode.task, found.rewarded) == ("sums/3", True)
+
+
+CALL = {"id": "c", "type": "function", "function": {"name": "find", "arguments": '{"n": 1}'}}
+FIND = '{"arguments":{"n":1},"name":"find"}'
+
+
+@pytest.mark.parametrize("fields", [{}, {"tool_calls": []}, {"tool_calls": None}])
+def test_calls_in_the_additional_fields_of_langchain_are_actions(fields):
+    answer = {"role": "assistant", "content": "", "additional_kwargs": {"tool_calls": [CALL]}, **fields}
+    assert read({"messages": [{"role": "user", "content": "go"}, answer]}).episode.steps[0].action == FIND
+
+
+def test_calls_of_langchain_that_are_there_twice_are_made_once():
+    called = [{"name": "find", "args": {"n": 1}, "id": "c", "type": "tool_call"}]
+    answer = {"role": "assistant", "content": "", "additional_kwargs": {"tool_calls": [CALL]}, "tool_calls": called}
+    found = read({"messages": [{"role": "user", "content": "go"}, answer]}).episode
+    assert [step.action for step in found.steps] == [FIND]
+
+
+def test_an_output_of_langfuse_that_is_a_list_of_parts_is_one_message():
+    called = {"type": "tool_use", "id": "c", "name": "find", "input": {"n": 1}}
+    generation = {
+        "id": "o",
+        "type": "GENERATION",
+        "startTime": "2026-01-02T10:00:00Z",
+        "input": [{"role": "user", "content": "go"}],
+        "output": [{"type": "text", "text": "I look."}, called],
+    }
+    trace = {"id": "t", "timestamp": "2026-01-02T10:00:00Z", "observations": [generation], "scores": []}
+    assert read(trace).episode.steps[0].action == FIND
+
+
+def test_nested_arguments_of_openinference_stay_an_object():
+    called = {"tool_call": {"function": {"name": "find", "arguments": {"n": 1}}}}
+    llm = {
+        "input_messages": [{"message": {"role": "user", "content": "go"}}],
+        "output_messages": [{"message": {"role": "assistant", "tool_calls": [called]}}],
+    }
+    span = {"context": {"trace_id": "t", "span_id": "s"}, "name": "LLM", "start_time": "2026-01-02T10:00:00Z"}
+    found = read({**span, "attributes": {"openinference": {"span": {"kind": "LLM"}}, "llm": llm}})
+    assert found.episode.steps[0].action == FIND

@@ -22,7 +22,8 @@ TRACE_SUFFIXES = (".json", ".jsonl", ".ndjson", ".traj", ".eval", ".gz")
 """Suffixes of the files that are read in a folder; a file that is named itself may have any."""
 _GZIP, _ZIP = b"\x1f\x8b", b"PK\x03\x04"
 _EVENTS, _EVENT = "events", re.compile(r"\A(?:event-)?(\d{1,9})(?:-.*)?\.json\Z")
-_HEADER, _SAMPLES = "header.json", "samples/"
+_HEADERS = ("header.json", "_journal/start.json")  # the second is all that a run has which did not end
+_SAMPLES = "samples/"
 _CONVERT = "convert the log: inspect log convert LOG --to json --output-dir FOLDER"
 
 
@@ -159,7 +160,7 @@ def _members(file: IO[bytes], max_line_bytes: int) -> Iterator[FileLine | Refusa
         return
     with archive:
         samples = sorted((one for one in archive.infolist() if _is_sample(one)), key=lambda one: one.filename)
-        headers = [one for one in archive.infolist() if one.filename == _HEADER]
+        headers = [one for name in _HEADERS for one in archive.infolist() if one.filename == name]
         if not headers:
             yield Refusal(1, "a zip without header.json, so no inspect_ai log: unpack it, and import its files")
             return

@@ -50,6 +50,7 @@ _EXIT_ROLE = "exit"  # the last message of mini-swe-agent, which no model wrote 
 _KNOWN = {"system", "developer", "user", "assistant", "tool", "function", _CALL_ROLE, _EXIT_ROLE}
 _CONTENTS = ("content", "value", "text", "parts")
 _PARTS_OF_MESSAGES = {*_CONTENTS, "tool_calls", "function_call"}
+_OF_LANGCHAIN = {"tool_calls", "function_call", "refusal"}  # in `additional_kwargs`, as the provider wrote them
 _ARGUMENTS = ("arguments", "args", "input", "parameters", "params", "kwargs")
 _CALLED = ("function", "custom")
 _RESULTS = ("result", "output", "response", "observation")
@@ -116,6 +117,7 @@ class MessageReader:
         | `content`, else `value`, else `text`: a text, or a list of parts | an input message, or the action |
         | `tool_calls` (with `function`, with `custom`, or flat), `function_call`, parts `tool_use` | the actions |
         | a text that ends with calls, see `states.transcript.text_calls` | the actions, and the text beside them |
+        | the same in LangChain's `additional_kwargs`, if the message has no `tool_calls` | the actions |
         | the text beside calls | `AgentTurn.text` |
         | `tool_calls` of which each has its result | a turn each; the text is the answer after them |
         | the result in a call, parts `tool_result` | input messages |
@@ -198,6 +200,9 @@ class MessageReader:
         self, fields: dict[str, Any], text: str, of_parts: list[_Call], recorded: bool
     ) -> Iterator[InputMessage | AgentTurn]:
         self._in_text = ()
+        beside = fields.get("additional_kwargs")
+        if isinstance(beside, dict) and not fields.get("tool_calls"):
+            fields = {**fields, **{name: beside[name] for name in _OF_LANGCHAIN & beside.keys()}}
         calls = fields.get("tool_calls")
         if isinstance(calls, str):
             calls = written_list("tool_calls", calls) if calls.strip() else None

@@ -22,6 +22,7 @@ _RENAMED = {
     "agent.name": "gen_ai.agent.name",
 }
 _NESTED = {"llm", "openinference", "input", "output", "tool"}
+_WHOLE = {"arguments", "input.value", "output.value"}  # their keys are a tool's, and no part of a name
 _KINDS = {"LLM": "chat", "TOOL": "execute_tool", "AGENT": "invoke_agent"}
 _TOOL = ("tool.name", "input.value", "output.value")
 _TRACELOOP_TOOL = ("traceloop.entity.name", "traceloop.entity.input", "traceloop.entity.output")
@@ -92,7 +93,7 @@ def _flat(value: dict[str, Any], prefix: str = "") -> dict[str, Any]:
     for key, inner in value.items():
         if isinstance(inner, list) and inner and all(isinstance(item, dict) for item in inner):
             inner = {str(position): item for position, item in enumerate(inner)}  # noqa: PLW2901
-        if isinstance(inner, dict):
+        if isinstance(inner, dict) and key not in _WHOLE and prefix + key not in _WHOLE:
             flat.update(_flat(inner, f"{prefix}{key}."))
         else:
             flat[prefix + key] = inner

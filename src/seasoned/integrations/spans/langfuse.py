@@ -171,6 +171,8 @@ def _messages(value: object, role: str) -> list[dict[str, Any]]:
         return value
     if isinstance(value, dict) and ("role" in value or is_message(value) or {"content", "tool_calls"} & value.keys()):
         return [{"role": role, **value}]
+    if isinstance(value, list) and all(isinstance(part, dict) and isinstance(part.get("type"), str) for part in value):
+        return [{"role": role, "content": value}]  # the parts of one message
     return [{"role": role, "content": value if isinstance(value, str) else canonical_json(value)}]
 
 
