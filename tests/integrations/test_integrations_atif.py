@@ -185,19 +185,14 @@ REFUSED = [
     (with_step(source="agent", message=[{"type": "smell"}]), "this type of part is unknown"),
     (with_step(source="agent", message="", tool_calls=[{"function_name": ""}]), "tool name must not be empty"),
     (with_step(source="agent", message="x", observation=[]), "observation must be a JSON object"),
-    (with_step(source="agent", message="x", timestamp="soon"), None),
-    (changed(steps=[*TRAJECTORY["steps"][:3], {**TRAJECTORY["steps"][3], "timestamp": "soon"}]), "a time in ISO 8601"),
 ]
 
 
-@pytest.mark.parametrize(("document", "reason"), REFUSED, ids=[str(reason) for _, reason in REFUSED])
+@pytest.mark.parametrize(("document", "reason"), REFUSED, ids=[reason for _, reason in REFUSED])
 def test_invalid_documents_are_refused_with_reasons(document, reason):
     before, refusal, after = read(TRAJECTORY, document, TRAJECTORY)
     assert isinstance(before, ReadEpisode)
     assert isinstance(after, ReadEpisode)
-    if reason is None:  # only the last time is taken
-        assert isinstance(refusal, ReadEpisode)
-    else:
-        assert isinstance(refusal, Refusal)
-        assert reason in refusal.reason
-        assert refusal.line == 2
+    assert isinstance(refusal, Refusal)
+    assert reason in refusal.reason
+    assert refusal.line == 2

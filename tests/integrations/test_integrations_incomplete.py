@@ -7,7 +7,7 @@ import json
 import zipfile
 
 import pytest
-from trace_samples import INSPECT, SWE_AGENT, claude
+from trace_samples import ANTHROPIC, ATIF, CODEX, INSPECT, OPENHANDS, RESPONSES, SWE_AGENT, TAU2, TRAJ, claude
 
 from seasoned.integrations import ReadEpisode, read_episodes
 from seasoned.integrations.trace_files import open_lines
@@ -79,6 +79,62 @@ def test_an_archive_of_inspect_without_a_header_has_the_task_of_its_journal(tmp_
         archive.writestr("samples/3_epoch_1.json", json.dumps(INSPECT["samples"][0]))
     [found] = read_episodes("auto", open_lines(str(tmp_path / "log.eval")))
     assert (found.episode.task, found.rewarded) == ("sums/3", True)
+
+
+def with_time(sample, field, value, *path):
+    """Return the sample in which the last object at `path` has this time."""
+    whole = copy.deepcopy(sample)
+    inner = whole
+    for key in path:
+        inner = inner[key]
+    inner[field] = value
+    return whole
+
+
+TIMED = {
+    "anthropic": (ANTHROPIC, "created_at"),
+    "atif": (ATIF, "timestamp", "steps", -1),
+    "codex": (CODEX, "timestamp", -1),
+    "inspect": (changed(INSPECT, samples=INSPECT["samples"][:1]), "completed_at", "samples", 0),
+    "openai": (TRAJ, "created_at"),
+    "openhands": (OPENHANDS, "timestamp", "history", -1),
+    "responses": (RESPONSES, "created_at"),
+    "tau2": (TAU2, "end_time", "simulations", 0),
+}
+
+
+@pytest.mark.parametrize("format_", TIMED)
+@pytest.mark.parametrize("time", ["soon", "2026-13-45T10:00:00Z", {}, True, 1e40, "9" * 5000])
+def test_an_episode_with_a_bad_time_loses_only_the_time(format_, time):
+    sample, field, *path = TIMED[format_]
+    documents = with_time(sample, field, time, *path)
+    found = read(*(documents if isinstance(documents, list) else [documents]))
+    good = with_time(sample, field, "2026-01-02T11:00:00Z", *path)
+    expected = read(*(good if isinstance(good, list) else [good]))
+    assert (found.format, found.skipped["times that cannot be read"]) == (format_, 1)
+    assert (found.episode.steps, found.rewarded) == (expected.episode.steps, expected.rewarded)
+    assert expected.created_at == 1767351600.0 != found.created_at
+
+
+def test_a_session_has_the_last_time_that_can_be_read():
+    asked, said = (
+        claude("user", "u1", None, "hi"),
+        claude("assistant", "a1", "u1", [{"type": "text", "text": "Hello."}]),
+    )
+    for bad in ("soon", 7.5e30):
+        found = read(asked, changed(said, timestamp=bad))
+        assert (found.created_at, found.skipped["times that cannot be read"]) == (read(asked, said).created_at, 1)
+
+
+@pytest.mark.parametrize("written", [json.dumps, repr])
+def test_fields_of_tau2_that_are_texts_are_read(written):
+    simulation = TAU2["simulations"][0]
+    won = changed(simulation, reward_info={"reward": 1.0, "info": None})
+    whole = read(won)
+    for fields in (["reward_info"], ["messages", "reward_info"]):
+        found = read(changed(won, **{name: written(won[name]) for name in fields}))
+        assert (found.episode, found.rewarded, found.format) == (whole.episode, True, "tau2")
+    assert not read(changed(simulation, reward_info=" ")).rewarded
 
 
 CALL = {"id": "c", "type": "function", "function": {"name": "find", "arguments": '{"n": 1}'}}

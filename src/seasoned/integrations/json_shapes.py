@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections import Counter
+from collections.abc import Sequence
 from datetime import UTC, datetime
 from typing import Any
 
@@ -13,6 +15,7 @@ __all__ = [
     "CORRECT",
     "content_text",
     "describe_value",
+    "last_time",
     "optional_list",
     "optional_record",
     "optional_reward",
@@ -25,6 +28,7 @@ __all__ = [
 
 CORRECT = "Correct or remove it."
 """The next step of errors about one value of a document."""
+_BAD_TIMES = "times that cannot be read"
 
 
 def describe_value(value: object) -> str:
@@ -100,3 +104,16 @@ def unix_time(name: str, value: object) -> float | None:
         if abs(number / unit) < 1e11:
             return number / unit
     raise InputError(f"{name} = {number:g}", f"{name} must be a time before the year 5138", CORRECT)
+
+
+def last_time(times: Sequence[object], skipped: Counter[str]) -> float | None:
+    """Return the last of the times that can be read, in Unix seconds; None if there is none.
+
+    A time is no part of what happened: one that cannot be read is counted in `skipped`, and its episode is read.
+    """
+    for value in reversed([time for time in times if time not in (None, "")]):
+        try:
+            return unix_time("time", value)
+        except (ValueError, OverflowError):
+            skipped[_BAD_TIMES] += 1
+    return None

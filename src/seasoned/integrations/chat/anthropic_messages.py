@@ -12,13 +12,13 @@ from seasoned.integrations.field_rules import FieldRules
 from seasoned.integrations.json_input import Document, ReadEpisode
 from seasoned.integrations.json_shapes import (
     content_text,
+    last_time,
     optional_list,
     optional_record,
     optional_reward,
     optional_text,
     record,
     text_key,
-    unix_time,
 )
 from seasoned.integrations.readers import Format, by_document
 
@@ -68,7 +68,7 @@ def read_messages(document: Document, rules: FieldRules) -> Iterator[ReadEpisode
         items,
         source=value,
         line=document.line,
-        created_at=unix_time("created_at", source.get("created_at")),
+        created_at=last_time([source.get("created_at")], reader.skipped),
         skipped=reader.skipped,
         task=None if rules.task else optional_text("task", source.get("task")),
         id=identity or content_id("anthropic", value),

@@ -7,19 +7,19 @@ from itertools import pairwise
 from typing import Any
 
 from seasoned.errors import InputError, excerpt
-from seasoned.integrations.chat.messages import MessageReader, is_message, is_messages, written_list
+from seasoned.integrations.chat.messages import MessageReader, is_message, is_messages, written_value
 from seasoned.integrations.chat.response_items import ItemReader, is_item
 from seasoned.integrations.conversation import content_id, ending_of, exit_ending
 from seasoned.integrations.field_rules import MISSING, FieldRules, value_at
 from seasoned.integrations.json_input import Document, ReadEpisode
 from seasoned.integrations.json_shapes import (
     CORRECT,
+    last_time,
     optional_list,
     optional_reward,
     optional_text,
     record,
     text_key,
-    unix_time,
 )
 from seasoned.integrations.readers import Format, by_document
 
@@ -92,7 +92,7 @@ def read_chat(document: Document, rules: FieldRules | None = None) -> Iterator[R
         items,
         source=document.value,
         line=document.line,
-        created_at=unix_time("created_at", when),
+        created_at=last_time([when], reader.skipped),
         skipped=reader.skipped,
         task=None if rules.task else _task(fields),
         id=text_key("id", fields.get("id")) or content_id("openai", document.value),
@@ -126,7 +126,7 @@ def _conversation(source: dict[str, Any], path: str | None) -> tuple[dict[str, A
         beside = _beside(source, messages)
         return (source, [], messages) if beside is None else (source, messages, [beside])
     if _is_query(source):
-        calls = written_list(_ANSWERS, source[_ANSWERS])
+        calls = written_value(_ANSWERS, source[_ANSWERS])
         return source, [], [{"role": "user", "content": source[_QUERY]}, {"role": "assistant", "tool_calls": calls}]
     paths = _paths(source)
     if len(paths) == 1:
@@ -171,7 +171,7 @@ def _beside(source: dict[str, Any], messages: list[Any]) -> dict[str, Any] | Non
 def _listed(name: str, value: object) -> list[Any]:
     """Return a list of messages, which may be in a text as JSON or as a Python literal."""
     if isinstance(value, str) and value.lstrip().startswith("["):
-        value = _last_of_growing(written_list(name, value))
+        value = _last_of_growing(written_value(name, value))
     messages = optional_list(name, value)
     return [message if message is None else record("a message", message) for message in messages]
 

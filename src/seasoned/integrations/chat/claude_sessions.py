@@ -12,7 +12,7 @@ from seasoned.integrations.chat.messages import OF_PROGRAM, MessageReader
 from seasoned.integrations.conversation import InputMessage
 from seasoned.integrations.field_rules import FieldRules
 from seasoned.integrations.json_input import ReadEpisode
-from seasoned.integrations.json_shapes import optional_text, record, text_key, unix_time
+from seasoned.integrations.json_shapes import last_time, optional_text, record, text_key
 from seasoned.integrations.readers import Format, SessionReader
 
 __all__ = ["CLAUDE_SESSIONS"]
@@ -96,7 +96,8 @@ def _build(key: str, events: list[tuple[int, Any]], rules: FieldRules) -> Iterat
     skipped: Counter[str] = Counter()
     reader = MessageReader()
     items: list[Any] = []
-    model, when, interrupted = None, None, False
+    model, interrupted = None, False
+    times: list[object] = []
     dropped = _edited(events)
     shown: list[dict[str, Any]] = []
     for _, event in events:
@@ -114,12 +115,13 @@ def _build(key: str, events: list[tuple[int, Any]], rules: FieldRules) -> Iterat
         interrupted = any(text.startswith(_INTERRUPTED) for text in texts)
         if not interrupted:
             items += read
-        model, when = fields.get("model") or model, message.get("timestamp") or when
+        model = fields.get("model") or model
+        times.append(message.get("timestamp"))
     yield rules.read(
         items,
         source=[event["message"] for event in kept],
         line=events[0][0],
-        created_at=unix_time("timestamp", when),
+        created_at=last_time(times, skipped),
         skipped=reader.skipped + skipped,
         id=f"claude-code:{key}",
         ending="aborted" if interrupted else "terminated",

@@ -11,7 +11,7 @@ from seasoned.integrations.chat.response_items import ItemReader, is_item
 from seasoned.integrations.conversation import InputMessage, content_id
 from seasoned.integrations.field_rules import FieldRules
 from seasoned.integrations.json_input import ReadEpisode
-from seasoned.integrations.json_shapes import content_text, optional_text, record, text_key, unix_time
+from seasoned.integrations.json_shapes import content_text, last_time, optional_text, record, text_key
 from seasoned.integrations.readers import Format, SessionReader
 from seasoned.types import Ending
 
@@ -114,10 +114,9 @@ def _build(key: str, events: list[tuple[int, Any]], rules: FieldRules) -> Iterat
     reader = ItemReader()
     skipped: Counter[str] = Counter()
     items: list[Any] = []
-    model, when = None, None
+    model = None
     ending: Ending = "terminated"
-    for _, (kind, timestamp, payload) in events:
-        when = timestamp or when
+    for _, (kind, _, payload) in events:
         if kind == "session_meta" and isinstance(payload.get("instructions"), str) and payload["instructions"].strip():
             items.append(InputMessage("system", payload["instructions"]))
         elif kind == "turn_context":
@@ -136,7 +135,7 @@ def _build(key: str, events: list[tuple[int, Any]], rules: FieldRules) -> Iterat
         items,
         source=[payload for _, (_, _, payload) in events],
         line=events[0][0],
-        created_at=unix_time("timestamp", when),
+        created_at=last_time([timestamp for _, (_, timestamp, _) in events], skipped),
         skipped=reader.skipped + skipped,
         id=f"codex:{key}" if key else content_id("codex", [payload for _, (_, _, payload) in events]),
         ending=ending,

@@ -24,7 +24,7 @@ from seasoned.integrations.json_shapes import (
 )
 from seasoned.states.transcript.text_calls import observed_results, results_of, text_turn
 
-__all__ = ["OF_PROGRAM", "MessageReader", "is_message", "is_messages", "written_list"]
+__all__ = ["OF_PROGRAM", "MessageReader", "is_message", "is_messages", "written_value"]
 
 _ROLES = {
     "human": "user",
@@ -205,7 +205,7 @@ class MessageReader:
             fields = {**fields, **{name: beside[name] for name in _OF_LANGCHAIN & beside.keys()}}
         calls = fields.get("tool_calls")
         if isinstance(calls, str):
-            calls = written_list("tool_calls", calls) if calls.strip() else None
+            calls = written_value("tool_calls", calls) if calls.strip() else None
         called = [self._call(call) for call in optional_list("tool_calls", calls)]
         text = text if text.strip() else content_text("refusal", fields.get("refusal"))
         reward = optional_reward("reward", fields.get("reward"))
@@ -266,7 +266,7 @@ class MessageReader:
         if marked := text_turn(text):
             self._in_text = marked.tools
             return AgentTurn(marked.actions, None, recorded, marked.thought)
-        written = written_list("a function call", text)
+        written = written_value("a function call", text)
         calls = [record("a function call", call) for call in (written if isinstance(written, list) else [written])]
         calls = [optional_record("function", call.get("function")) or call for call in calls]
         self._in_text = tuple(str(call.get("name")) for call in calls)
@@ -312,8 +312,8 @@ def _has_text(part: dict[str, Any]) -> bool:
     return True
 
 
-def written_list(name: str, text: str) -> object:
-    """Return the value of a text of JSON, or of a Python literal, as tables of data sets have lists.
+def written_value(name: str, text: str) -> object:
+    """Return the value of a text of JSON, or of a Python literal, as tables of data sets have lists and objects.
 
     Raises:
         InputError: the text is neither.
@@ -325,5 +325,5 @@ def written_list(name: str, text: str) -> object:
     try:
         return parse_literal(text)
     except ValueError as error:
-        rule = "a list that is a text is JSON, or a Python literal"
+        rule = "a list or an object that is a text is JSON, or a Python literal"
         raise InputError(f"{name} = {excerpt(text, 60)}", rule, "Correct the file.") from error

@@ -16,6 +16,7 @@ from seasoned.integrations.json_shapes import (
     CORRECT,
     content_text,
     describe_value,
+    last_time,
     optional_list,
     optional_record,
     optional_reward,
@@ -23,7 +24,6 @@ from seasoned.integrations.json_shapes import (
     record,
     result_text,
     text_key,
-    unix_time,
 )
 from seasoned.integrations.readers import Format, by_document
 
@@ -202,7 +202,7 @@ def read_response(document: Document, rules: FieldRules) -> Iterator[ReadEpisode
         items,
         source=value,
         line=document.line,
-        created_at=unix_time("created_at", response.get("created_at")),
+        created_at=last_time([response.get("created_at")], reader.skipped),
         skipped=reader.skipped,
         task=None if rules.task else optional_text("task", source.get("task")),
         id=text_key("id", source.get("id")) or text_key("id", response.get("id")) or content_id("responses", value),

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+from collections import Counter
 from collections.abc import Iterator
 from typing import Any
 
@@ -15,13 +16,13 @@ from seasoned.integrations.json_shapes import (
     CORRECT,
     content_text,
     describe_value,
+    last_time,
     optional_list,
     optional_record,
     optional_reward,
     optional_text,
     record,
     text_key,
-    unix_time,
 )
 from seasoned.integrations.readers import DocumentReader, Format
 
@@ -91,7 +92,8 @@ def read_atif(document: Document, rules: FieldRules | None = None) -> Iterator[R
     if reward is None:
         reward = _reward(optional_record("extra", metrics.get("extra")))
     models = [agent.get("model_name"), *(step.get("model_name") for step in steps)]
-    times = [step["timestamp"] for step in steps if step.get("timestamp") is not None]
+    times = [step.get("timestamp") for step in steps]
+    skipped: Counter[str] = Counter()
     ids = (
         text_key("trajectory_id", trajectory.get("trajectory_id")),
         text_key("session_id", trajectory.get("session_id")),
@@ -101,7 +103,8 @@ def read_atif(document: Document, rules: FieldRules | None = None) -> Iterator[R
         items,
         source=trajectory,
         line=document.line,
-        created_at=unix_time("timestamp", times[-1]) if times else None,
+        created_at=last_time(times, skipped),
+        skipped=skipped,
         task=optional_text("task", extra.get("task")),
         id=ids[0] or ids[1] or content_id("atif", trajectory),
         reward=reward,

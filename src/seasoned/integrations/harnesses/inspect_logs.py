@@ -13,12 +13,12 @@ from seasoned.integrations.field_rules import FieldRules
 from seasoned.integrations.json_input import Document, ReadEpisode, ReadResult, Refusal, reason
 from seasoned.integrations.json_shapes import (
     describe_value,
+    last_time,
     optional_list,
     optional_record,
     optional_text,
     record,
     text_key,
-    unix_time,
 )
 from seasoned.integrations.readers import Format
 from seasoned.types import Ending
@@ -95,7 +95,7 @@ class _LogReader:
             items,
             source=sample,
             line=line,
-            created_at=unix_time("completed_at", sample.get("completed_at") or self._eval.get("created")),
+            created_at=last_time([self._eval.get("created"), sample.get("completed_at")], reader.skipped),
             skipped=reader.skipped,
             task="/".join(part for part in (name, identity) if part) or None,
             id=f"inspect:{uuid}" if uuid else content_id("inspect", [self._eval.get("run_id"), sample]),

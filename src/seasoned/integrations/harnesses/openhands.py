@@ -11,7 +11,7 @@ from seasoned.integrations.conversation import AgentTurn, InputMessage, content_
 from seasoned.integrations.field_rules import FieldRules
 from seasoned.integrations.harnesses.openhands_events import event_items, is_event
 from seasoned.integrations.json_input import Document, ReadEpisode, ReadResult, Refusal, reason
-from seasoned.integrations.json_shapes import optional_list, optional_record, optional_text, record, text_key, unix_time
+from seasoned.integrations.json_shapes import last_time, optional_list, optional_record, optional_text, record, text_key
 from seasoned.integrations.readers import Format, SessionReader
 from seasoned.types import Ending
 
@@ -69,12 +69,12 @@ class _EventsReader:
             items.insert(0, InputMessage("user", asked))
         metadata = optional_record("metadata", source.get("metadata"))
         llm = optional_record("llm_config", metadata.get("llm_config") or metadata.get("llm"))
-        times = [event["timestamp"] for event in flat if isinstance(event, dict) and event.get("timestamp")]
+        times = [event.get("timestamp") for event in flat if isinstance(event, dict)]
         return self._rules.read(
             items,
             source=source or events,
             line=line,
-            created_at=unix_time("timestamp", times[-1]) if times else None,
+            created_at=last_time(times, skipped),
             skipped=skipped,
             task=text_key("instance_id", source.get("instance_id")),
             id=content_id("openhands", source or events),

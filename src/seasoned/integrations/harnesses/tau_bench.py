@@ -5,18 +5,18 @@ from __future__ import annotations
 from collections.abc import Iterator
 from typing import Any
 
-from seasoned.integrations.chat.messages import MessageReader, is_messages
+from seasoned.integrations.chat.messages import MessageReader, is_messages, written_value
 from seasoned.integrations.conversation import content_id
 from seasoned.integrations.field_rules import FieldRules
 from seasoned.integrations.json_input import Document, ReadEpisode, ReadResult, Refusal, reason
 from seasoned.integrations.json_shapes import (
+    last_time,
     optional_list,
     optional_record,
     optional_reward,
     optional_text,
     record,
     text_key,
-    unix_time,
 )
 from seasoned.integrations.readers import Format, by_document
 from seasoned.types import Ending
@@ -102,13 +102,14 @@ class _Tau2Reader:
     def _episode(self, value: object, agent: dict[str, Any], line: int) -> ReadEpisode:
         """Return the episode of a simulation.
 
-        `reward_info.reward` is the reward, `task_id` the task, `id` the id, `termination_reason` the ending. The tools
-        that the simulated user calls, and their results, are not shown to the agent: they are passed over.
+        `reward_info.reward` is the reward, `task_id` the task, `id` the id, `termination_reason` the ending. `messages`
+        and `reward_info` may be texts of JSON or of a Python literal. The tools that the simulated user calls, and
+        their results, are not shown to the agent: they are passed over.
         """
         simulation = record("a simulation", value)
         reader = MessageReader()
         items: list[Any] = []
-        for fields in _flat(optional_list("messages", simulation.get("messages"))):
+        for fields in _flat(optional_list("messages", _parsed("messages", simulation))):
             by_user = fields.get("role") == "tool" and fields.get("requestor") == "user"
             if by_user or (fields.get("role") == "user" and fields.get("tool_calls")):
                 reader.skipped["the user's own tool calls and results"] += 1
@@ -116,13 +117,13 @@ class _Tau2Reader:
             is_result = fields.get("role") == "tool"
             items += reader.items({**fields, "tool_call_id": fields.get("id")} if is_result else fields)
         why = simulation.get("termination_reason")
-        reward_info = optional_record("reward_info", simulation.get("reward_info"))
+        reward_info = optional_record("reward_info", _parsed("reward_info", simulation))
         identity = text_key("id", simulation.get("id"))
         return self._rules.read(
             items,
             source=simulation,
             line=line,
-            created_at=unix_time("end_time", simulation.get("end_time") or simulation.get("timestamp")),
+            created_at=last_time([simulation.get("timestamp"), simulation.get("end_time")], reader.skipped),
             skipped=reader.skipped,
             task=text_key("task_id", simulation.get("task_id")),
             id=f"tau2:{identity}" if identity else content_id("tau2", simulation),
@@ -131,6 +132,14 @@ class _Tau2Reader:
             model=optional_text("model", agent.get("llm")),
             policy=optional_text("agent", agent.get("implementation")),
         )
+
+
+def _parsed(name: str, simulation: dict[str, Any]) -> object:
+    """Return a field's value; rows of tables have lists and objects as texts."""
+    value = simulation.get(name)
+    if not isinstance(value, str):
+        return value
+    return written_value(name, value) if value.strip() else None
 
 
 def _flat(messages: list[Any]) -> Iterator[dict[str, Any]]:
@@ -154,7 +163,8 @@ def _recognises_tau2(value: object) -> bool:
 def _is_simulation(value: object) -> bool:
     if not isinstance(value, dict) or not ("termination_reason" in value or "reward_info" in value):
         return False
-    return "task_id" in value and is_messages(value.get("messages"))
+    messages = value.get("messages")
+    return "task_id" in value and (isinstance(messages, str) or is_messages(messages))
 
 
 TAU_BENCH = Format("tau-bench runs", _recognises, by_document(read_run))
