@@ -62,13 +62,16 @@ def draw(options: Sequence[str], probs: Any, rng: np.random.Generator) -> Choice
 
 
 class Unlearned:
-    """Draws from the prior, or uniformly, and never learns."""
+    """Draws from the prior to a power, and never learns: 0 is uniform, 1 the prior, infinity its likeliest option."""
 
-    def __init__(self, uniform: bool) -> None:
-        self._uniform = uniform
+    def __init__(self, power: float) -> None:
+        self._power = power
 
     def decide(self, text: str, prior: Mapping[str, float], rng: np.random.Generator) -> Choice:
-        probs = np.ones(len(prior)) if self._uniform else np.exp(list(prior.values()))
+        logprobs = np.array(list(prior.values()))
+        behind = logprobs - logprobs.max()
+        probs = np.ones(len(behind))
+        probs[behind < 0.0] = np.exp(self._power * behind[behind < 0.0])
         return draw(list(prior), probs, rng)
 
     def learn(self, text: str, prior: Mapping[str, float], choice: Choice, reward: float) -> None:
@@ -104,8 +107,9 @@ def _memory_kind(preset: str) -> ArmKind:
 
 
 ARMS: dict[str, ArmKind] = {
-    "uniform": ArmKind("each option with the same probability", lambda options, seed: Unlearned(True)),
-    "alone": ArmKind("the model's prior alone", lambda options, seed: Unlearned(False)),
+    "uniform": ArmKind("each option with the same probability", lambda options, seed: Unlearned(0.0)),
+    "alone": ArmKind("the model's prior alone", lambda options, seed: Unlearned(1.0)),
+    "likeliest": ArmKind("the model's likeliest option", lambda options, seed: Unlearned(np.inf)),
     **{preset: _memory_kind(preset) for preset in PRESETS},
     "placebo": ArmKind(
         "preset default with the stored returns shuffled",

@@ -61,7 +61,7 @@ TASKS: dict[str, tuple[IntentTask, int | None, str]] = {
 """Name to rule, number of rounds (None: all sentences), and the question to a model. Desks are 8 unless named."""
 
 KINDS = ARMS | PEERS
-SKIPPED = ("alone", "snippet", "released-games", "released-web")  # unless named
+SKIPPED = ("alone", "likeliest", "snippet", "released-games", "released-web")  # unless named
 SLOW: dict[str, tuple[str, ...]] = {
     **dict.fromkeys(("linucb", "lints"), ("domains", "desks-8")),
     **dict.fromkeys(("seed", "paper-games", "paper-web", "placebo"), ("domains",)),

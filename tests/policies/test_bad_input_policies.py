@@ -260,6 +260,7 @@ SETTINGS = [
     ("change_rate", -0.1, "-0.1", "at least 0"),
     ("moderation", 1.5, "1.5", "at most 1"),
     ("moderation", -0.1, "-0.1", "at least 0"),
+    ("prior_slope", 1, "1", "True or False"),
 ]
 
 

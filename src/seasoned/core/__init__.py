@@ -1,6 +1,7 @@
 """Pure maths on arrays, each function from its equation. NumPy only."""
 
 from seasoned.core.advantage import AdvantageEstimate, AdvantageEstimator
+from seasoned.core.calibration.prior_slope import PriorMean, PriorSlope, prior_leads, prior_slope
 from seasoned.core.change_point import LatestReturns, ReturnLabels, faded
 from seasoned.core.choice_model import ChoiceModel, UtilityEstimate
 from seasoned.core.costs import break_even, ratio_interval
@@ -56,6 +57,7 @@ from seasoned.core.statistics import (
     Interval,
     mean_interval,
     recent_moments,
+    recent_of_task,
     robust_moments,
     robust_spread,
     share_interval,
@@ -83,6 +85,8 @@ __all__ = [
     "FrontierGraph",
     "Interval",
     "LatestReturns",
+    "PriorMean",
+    "PriorSlope",
     "ProcessEstimator",
     "ReturnLabels",
     "SimilarStates",
@@ -115,8 +119,11 @@ __all__ = [
     "modulate",
     "multiset_jaccard",
     "noise_variance",
+    "prior_leads",
+    "prior_slope",
     "ratio_interval",
     "recent_moments",
+    "recent_of_task",
     "redraw_index",
     "robust_moments",
     "robust_spread",

@@ -12,6 +12,7 @@ import numpy as np
 from seasoned.checks import check_number, check_whole
 from seasoned.core.advantage import AdvantageEstimate
 from seasoned.core.arrays import Bools, Floats, Ints
+from seasoned.core.calibration.prior_slope import PriorMean
 from seasoned.core.effects.call_group import CallShapes
 from seasoned.core.effects.effect_sums import Blocks, group_sums
 from seasoned.core.modulation import moderate
@@ -85,6 +86,13 @@ class ProcessEstimator:
     in the posterior mean of one cell is the second term. An action that failed often is given up for an untried one.
     Where m is itself a guess, its standard error e adds to that: `d(a)^2 = recurrence^2 (...) + (e / unit)^2`.
 
+    **The model's own policy.** Where returns rise with the probability that the model gave to an action, an action that
+    the model prefers is expected to return more: with a slope b (`prior_slope`) the mean of `Q(s, a)` is
+    `m + unit * b (x(s, a) - mean x)` instead of m, x being the lead of the action in the model's policy at that state
+    (an explicit basis function: Rasmussen and Williams 2006, section 2.7, with its weight estimated first). Returns of
+    neighbours then tell of the action what the model did not know, and a doubtful effect does not outweigh a model
+    that is mostly right.
+
     An interval holds what the posterior takes for certain: the noise and the scale of values. It is Student's, of
     `min(2 + M, N - 1)` degrees for M cells and a unit from N returns; variances are times
     `max(1, (2 + y' K^-1 y) / (2 + M))`, K being the covariance of the mean returns (as in a Student-t process: Shah,
@@ -132,6 +140,7 @@ class ProcessEstimator:
         moderation_nats: float = 0.0,
         recurrence: float = 1.0,
         calls: CallShapes | None = None,
+        prior: PriorMean | None = None,
     ) -> AdvantageEstimate:
         """Return the advantages of C candidates.
 
@@ -147,6 +156,7 @@ class ProcessEstimator:
             moderation_nats: nats per unit of advantage in `moderate`; 0: the advantages are as estimated.
             recurrence: share of the posterior deviation that counts there, in [0, 1].
             calls: which actions are calls of one tool; None: each action has an effect of its own.
+            prior: what the model's own policy says of values; None: nothing.
 
         Raises:
             InputError: the similarities do not fit the cells, or a number breaks its rule.
@@ -164,7 +174,8 @@ class ProcessEstimator:
         held = np.flatnonzero(cells.weights > _LEAST_WEIGHT)
         n_actions = int(cells.actions.max(initial=-1)) + 1
         at = np.where((rows >= 0) & (rows < n_actions), rows, n_actions)
-        parts, at = self._parts(calls, at, cells, held, states, mean, unit)
+        prior = prior or PriorMean.of(None, base_probs, np.zeros(len(cells.states)))
+        parts, at = self._parts(calls, at, cells, held, states, mean, unit, prior.of_cells[held])
         n_rows = len(parts.own)
 
         rho, near = self.level, states.to_query
@@ -177,7 +188,7 @@ class ProcessEstimator:
         of_returns, of_pulled, through = solved[:, 0], solved[:, 1], solved[:, 2:]
         common = rho * float(near @ (parts.returns - parts.information @ of_returns))
         own = parts.own - reach.T @ of_returns
-        values = np.clip(common + (1.0 - rho) * own[at], parts.low[at], parts.high[at])
+        values = np.clip(common + (1.0 - rho) * own[at], parts.low[at], parts.high[at]) + prior.of_candidates
 
         # Variances of contrasts, without the matrix between all candidates.
         level_level = float(near @ pulled - pulled @ of_pulled)
@@ -205,15 +216,15 @@ class ProcessEstimator:
             fit = parts.fit - float(parts.returns @ of_returns)
         # Returns too large to be squared fit no scale: the intervals are as wide as a number can say.
         fit = fit if np.isfinite(fit) else float(np.finfo(np.float64).max)
-        half = self._half_widths(contrast, parts.alike(at, base_probs), base_probs, parts, fit, len(held), n_returns)
+        by_steps = contrast, parts.alike(at, base_probs), base_probs, parts, fit, len(held), n_returns
+        half = np.hypot(self._half_widths(*by_steps), prior.half_widths)
         advantages = values - float(base_probs @ values)
         means = np.full(len(rows), np.nan)
         weights_of, totals_of = (
             np.bincount(cells.actions[held], column[held], n_rows) for column in (cells.weights, cells.totals)
         )
         tried = weights_of[at] > 0.0
-        means[tried] = totals_of[rows[tried]] / weights_of[rows[tried]]
-        behind = values
+        means[tried], behind = totals_of[rows[tried]] / weights_of[rows[tried]], values
         if moderation_nats:
             b = int(np.argmax(values))
             share = min((1.0 - rho) * float(parts.precision[at[b]]), 1.0)
@@ -274,12 +285,13 @@ class ProcessEstimator:
         states: SimilarStates,
         mean: float,
         unit: float,
+        expected: Floats,
     ) -> tuple[Blocks, Ints]:
-        """Return what the steps of each action say, and each candidate's row there.
+        """Return what the steps of each action say beyond what was expected, and each candidate's row there.
 
         A shape with one action alone is as without shapes: its two effects are then one.
         """
-        returns = self._mean_returns(cells, held, mean, unit)
+        returns = self._mean_returns(cells, held, mean, unit, expected)
         untried = int(cells.actions.max(initial=-1)) + 1
         effect = 1.0 - self.level
         low, high = self._bounds(returns, states.to_query, untried + 1)
@@ -301,12 +313,12 @@ class ProcessEstimator:
             at = np.where((calls.candidates == shape) & new, number, at)
         return dataclasses.replace(alone, low=low, high=high).joined(groups), at
 
-    def _mean_returns(self, cells: Cells, held: Ints, mean: float, unit: float) -> _MeanReturns:
-        """Return the mean returns of the cells that have weight, with their noise."""
+    def _mean_returns(self, cells: Cells, held: Ints, mean: float, unit: float, expected: Floats) -> _MeanReturns:
+        """Return the mean returns of the cells that have weight, beyond the expected units, with their noise."""
         weights, means = cells.weights[held], cells.totals[held] / cells.weights[held]
         with np.errstate(over="ignore"):
             within = (cells.squares[held] - cells.totals[held] * means) / unit / unit  # unit**2 may be 0
-            residuals = np.clip((means - mean) / unit, -_FARTHEST, _FARTHEST)
+            residuals = np.clip((means - mean) / unit - expected, -_FARTHEST, _FARTHEST)
         degrees = np.maximum(weights - 1.0, 0.0)
         counted = (degrees > 0.0) & np.isfinite(within)
         if cells.label_only is not None:  # an option that was never right repeats its 0, whatever the noise

@@ -23,6 +23,7 @@ __all__ = [
     "mean_interval",
     "permutation_p_value",
     "recent_moments",
+    "recent_of_task",
     "robust_moments",
     "robust_spread",
     "share_interval",
@@ -242,9 +243,19 @@ def recent_moments(latest: Sequence[tuple[str, float]], task: str | None) -> tup
         >>> recent_moments([("game", 0.0), ("game", 350.0)] * 20 + [("shop", 0.0), ("shop", 1.0)] * 20, "shop")
         (0.5, 0.5, 40)
     """
-    of_task = [return_ for of, return_ in latest if of == task]
-    returns = of_task if len(of_task) >= _ENOUGH_OF_TASK else [return_ for _, return_ in latest]
+    returns = [latest[at][1] for at in recent_of_task([of for of, _ in latest], task)]
     return *robust_moments(returns), len(returns)
+
+
+def recent_of_task(tasks: Sequence[str], task: str | None) -> list[int]:
+    """Return the positions of the latest steps that count for a task: its own if they are 16 or more, else all.
+
+    Example:
+        >>> recent_of_task(["game", "shop"] * 20, "shop")[:3], recent_of_task(["game", "shop"], "shop")
+        ([1, 3, 5], [0, 1])
+    """
+    of_task = [at for at, of in enumerate(tasks) if of == task]
+    return of_task if len(of_task) >= _ENOUGH_OF_TASK else list(range(len(tasks)))
 
 
 def _clipped(ascending: Floats, n: int) -> Floats:

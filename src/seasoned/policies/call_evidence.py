@@ -133,7 +133,7 @@ def merge_actions(evidence: Evidence, keys: Sequence[str]) -> Evidence:
         by_task=None if evidence.by_task is None else _merged_tasks(evidence.by_task, merged),
         latest=None if evidence.latest is None else _merged_latest(evidence.latest, merged),
         choices=tuple(one for choice in evidence.choices if (one := _merged_choice(choice, merged))),
-        frontier=None if evidence.frontier is None else _nearest(merged, evidence.frontier, n_rows),
+        frontier=None if evidence.frontier is None else _largest(merged, evidence.frontier, n_rows),
         labelled=None if evidence.labelled is None else by_row(evidence.labelled),
     )
 
@@ -150,6 +150,7 @@ def _merged_states(sums: StateSums, merged: Ints) -> StateSums:
         _sums(of, sums.squares, n),
         None if sums.shares is None else _sums(of, sums.shares, n),
         None if sums.labelled is None else _sums(of, sums.labelled, n),
+        None if sums.leads is None else _largest(of, sums.leads, n),
     )
 
 
@@ -173,7 +174,7 @@ def _sums(of: Ints, column: Floats, n: int) -> Floats:
     return found
 
 
-def _nearest(of: Ints, column: Floats, n: int) -> Floats:
+def _largest(of: Ints, column: Floats, n: int) -> Floats:
     found = np.full(n, np.nan)
     np.fmax.at(found, of, column)
     return found

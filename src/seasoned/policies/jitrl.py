@@ -15,6 +15,7 @@ from seasoned.core import (
     Cells,
     ChoiceModel,
     LatestReturns,
+    PriorMean,
     ReturnLabels,
     SimilarStates,
     Sums,
@@ -24,6 +25,8 @@ from seasoned.core import (
     log_softmax,
     mix_in,
     modulate,
+    prior_leads,
+    prior_slope,
     sample_index,
     within_tasks,
 )
@@ -205,6 +208,7 @@ class JitRL:
                 by_task=settings.similarity == "rarity",
                 recent_returns=settings.baseline == "base_policy" and settings.backup is None,
                 frontier=settings.explores_frontier,
+                leads=settings.reads_leads,
             )
             return merge_spellings(self.memory.evidence(query))
 
@@ -378,6 +382,7 @@ class JitRL:
             # full where the state itself is stored, and hardly among sentences, each of which comes once.
             recurrence=float(to_query.max(initial=0.0)) ** _RECURRENCE_POWER,
             calls=call_shapes(actions, rows, evidence),
+            prior=_prior_mean(evidence, base_probs, expected.mean, unit),
         )
 
     def kl_limit(self, evidence: Evidence) -> float | None:
@@ -480,6 +485,15 @@ class JitRL:
             intervals={a: None if math.isnan(low) else (low, high) for a, low, high in bounds},
             **recorded,
         )
+
+
+def _prior_mean(evidence: Evidence, base_probs: Floats, mean: float, unit: float) -> PriorMean | None:
+    """Return what the model's own policy says of values; None if nothing, as an even policy does."""
+    taken, sums = evidence.taken_leads, evidence.by_state
+    if taken is None or sums is None or sums.leads is None or np.abs(prior_leads(base_probs)).max() <= ROUNDING:
+        return None
+    slope = prior_slope(taken.leads, taken.returns, mean=mean, unit=unit)
+    return None if slope is None else PriorMean.of(slope, base_probs, sums.leads)
 
 
 def _with_held_back(decision: Decision, n_calls: int) -> Decision:

@@ -122,6 +122,9 @@ class JitRLSettings:
             entropy of the model's own policy (`seasoned.core.FrontierGraph`, `frontier_shift`). `True`: the task's
             environment pays, from its first episode on. `None`: only where the memory says so, since a task that nobody
             rates has rewards of 0 too, and the model's choices would be explored against. `False`: never.
+        prior_slope: of `process`: where returns rise with the probability that the model gave to the action taken, an
+            action that the model prefers is expected to return more (`seasoned.core.prior_slope`). Steps with a `prior`
+            tell of it; an even policy says nothing.
 
     Raises:
         InputError: a value breaks its rule.
@@ -161,13 +164,14 @@ class JitRLSettings:
     choices: ChoiceUse = "comparisons"
     moderation: float = 0.5
     frontier: bool | None = None
+    prior_slope: bool = True
 
     def __post_init__(self) -> None:
         check_whole("k", self.k, 1)
         check_whole("min_neighbors", self.min_neighbors, 0)
         for name, choices in _CHOICES.items():
             check_one_of(name, getattr(self, name), get_args(choices))
-        for name in ("exclude_same_task", "memory_actions", "clear_only"):
+        for name in ("exclude_same_task", "memory_actions", "clear_only", "prior_slope"):
             check_flag(name, getattr(self, name))
         defaults = {field.name: field.default for field in fields(self)}
         for name, bounds in _RANGES.items():
@@ -252,6 +256,11 @@ class JitRLSettings:
     def explores_frontier(self) -> bool | None:
         """`frontier`, or False where the settings leave no frontier to explore."""
         return self.frontier if self.estimation == "process" and not self.exclude_same_task else False
+
+    @property
+    def reads_leads(self) -> bool:
+        """Whether the model's own policy counts in the expected return."""
+        return self.prior_slope and self.estimation == "process" and self.backup is None
 
     def threshold_at(self, step: int) -> float:
         """Return the smallest similarity of a neighbour at this step of an episode."""

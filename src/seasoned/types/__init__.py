@@ -11,6 +11,7 @@ from seasoned.types.evidence import (
     ObservedChoice,
     RecentReturns,
     StateSums,
+    TakenLeads,
     TaskSums,
 )
 from seasoned.types.experience import (
@@ -116,6 +117,7 @@ __all__ = [
     "Step",
     "StepRef",
     "StepReward",
+    "TakenLeads",
     "TaskSums",
     "Thumbs",
     "Verdict",

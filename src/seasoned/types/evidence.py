@@ -21,6 +21,7 @@ __all__ = [
     "ObservedChoice",
     "RecentReturns",
     "StateSums",
+    "TakenLeads",
     "TaskSums",
 ]
 
@@ -64,6 +65,8 @@ class StateSums:
         counts, weights, totals, squares: shape (M,), as in `Evidence`.
         shares: shape (M,), each pair's share of its action's mean; None: its weight over the action's weight.
         labelled: shape (M,), the part of the `weights` that are labels; None: none.
+        leads: shape (M,), by how much the model preferred the action at this state (`seasoned.core.prior_leads`), by
+            the prior of the latest step there; NaN where that has none. None: not read.
     """
 
     states: Ints
@@ -74,6 +77,7 @@ class StateSums:
     squares: Floats
     shares: Floats | None = None
     labelled: Floats | None = None
+    leads: Floats | None = None
 
     @property
     def step_weights(self) -> Floats:
@@ -139,6 +143,18 @@ class RecentReturns:
     mean: float
     spread: float
     n: int
+
+
+class TakenLeads(NamedTuple):
+    """By how much the model preferred the actions of the latest steps that have a prior, N steps.
+
+    Attributes:
+        leads: shape (N,), `seasoned.core.prior_leads` of the action taken.
+        returns: shape (N,), in reward units.
+    """
+
+    leads: Floats
+    returns: Floats
 
 
 class LatestLabels(NamedTuple):
@@ -207,6 +223,7 @@ class Evidence:
         frontier: shape (A,), how near each action leads to one that was not tried (`seasoned.core.FrontierGraph`), NaN
             for one that was not tried at this very state; None unless asked for, where the state was never visited or
             the current task was paid after it, and where the task is on no plateau (see `EvidenceQuery`).
+        taken_leads: of the latest steps that count for the task, if asked for; None where the model preferred nothing.
 
     Example:
         >>> from seasoned import Episode, EvidenceQuery, Memory, Step
@@ -238,6 +255,7 @@ class Evidence:
     choices: tuple[ObservedChoice, ...] = ()
     frontier: Floats | None = None
     labelled: Floats | None = None
+    taken_leads: TakenLeads | None = None
 
     @property
     def step_counts(self) -> Floats:

@@ -136,6 +136,8 @@ class EvidenceQuery:
             With `similarity="rarity"`.
         labels: a label on a decision (`seasoned.types.Label`) is an observation of each of its options that no step
             took, with reward 0; with `unit="states"`, and neither `backup` nor `propensity_floor`.
+        leads: the evidence holds by how much the model preferred the actions of the latest steps (`taken_leads`), and
+            those at the neighbours; with `similarity="rarity"`.
         listed: the evidence lists at most so many steps as `neighbors`, up to 1,024.
 
     Raises:
@@ -166,6 +168,7 @@ class EvidenceQuery:
     frontier: bool | None = False
     among: int | None = None
     labels: bool = False
+    leads: bool = False
     listed: int = MAX_LISTED_NEIGHBORS
 
     def __post_init__(self) -> None:
@@ -186,6 +189,12 @@ class EvidenceQuery:
             raise InputError(
                 f"by_task = True, similarity = {self.similarity!r}",
                 "sums by task are those of states compared by rarity",
+                "Use similarity='rarity'.",
+            )
+        if check_flag("leads", self.leads) and self.similarity != "rarity":
+            raise InputError(
+                f"leads = True, similarity = {self.similarity!r}",
+                "leads are read at states compared by rarity",
                 "Use similarity='rarity'.",
             )
         if self.frontier is not None:
@@ -232,6 +241,12 @@ class EvidenceQuery:
             propensity_floor=floor,
             shown_steps=check_steps("shown_steps", self.shown_steps),
         )
+
+    @property
+    def counts_alike(self) -> bool:
+        """Whether all steps count alike, by their returns."""
+        weighed = self.similarity_power > 0.0 or self.decay < 1.0 or self.propensity_floor is not None
+        return not weighed and self.backup is None
 
 
 @dataclass(frozen=True, slots=True)

@@ -6,7 +6,7 @@ from typing import Any, NamedTuple
 
 from seasoned.types import Episode
 
-__all__ = ["EvidenceRow", "LatestStep", "RecentReturn", "StepCell", "StoredEpisode"]
+__all__ = ["EvidenceRow", "LatestStep", "RecentReturn", "StepCell", "StepPrior", "StoredEpisode"]
 
 
 class EvidenceRow(NamedTuple):
@@ -43,6 +43,14 @@ class RecentReturn(NamedTuple):
     visit: int
     return_: float
     task: str
+
+
+class StepPrior(NamedTuple):
+    """A live step, its action, and the model's logprobs as they are stored: JSON."""
+
+    visit: int
+    action: str
+    logprobs: str
 
 
 class StoredEpisode(NamedTuple):

@@ -38,6 +38,7 @@ from seasoned.memory.retrieval.label_sums import LabelledSums, OptionRows
 from seasoned.memory.retrieval.labelled_decision_reader import LabelledDecisionReader
 from seasoned.memory.retrieval.latest_step_reader import LatestStepReader, n_steps_at
 from seasoned.memory.retrieval.plateau import PlateauReader
+from seasoned.memory.retrieval.prior_leads import PriorLeadReader
 from seasoned.memory.retrieval.return_moments import ReturnMoments
 from seasoned.memory.retrieval.task_cells import TaskReader
 from seasoned.memory.retrieval.visits import Visit, first_with
@@ -116,6 +117,7 @@ class Retriever:
         self._tasks = TaskReader(lambda: self._merged)
         self._moments = ReturnMoments(self._choices, self._tasks, lambda: self._merged)
         self._plateaus = PlateauReader(store, namespace_id, lambda: self._merged)
+        self._leads = PriorLeadReader(self._moments, lambda: self._merged)
         self._graphs = GraphCache(store, namespace_id, self.follower)
         self._overlay = Overlay(store, namespace_id, encoder)
         self._overlay_revision = 0
@@ -178,10 +180,8 @@ class Retriever:
             self._follow(change)
         self._overlay.catch_up(version)
         if self._overlay.revision != self._overlay_revision:
-            self._moments.clear()
-            self._tasks.clear()
-            self._plateaus.clear()
-            self._rarity.clear()
+            for cache in (self._moments, self._tasks, self._plateaus, self._leads, self._rarity):
+                cache.clear()
             self._rarity.terms.replace_pending(self._overlay.tokens)
             self._goals.replace_pending(self._overlay.tokens)
             self._overlay_revision = self._overlay.revision
@@ -190,9 +190,8 @@ class Retriever:
         """Add the new tokens and feature sets to the index, or read all of them again."""
         check_same_encoder(self.follower.encoder, self._encoder.identity)
         if change is Change.RESET:
-            self._index.clear()
-            self._rarity.clear()
-            self._goals.clear()
+            for index in (self._index, self._rarity, self._goals, self._leads):
+                index.clear()
             self._last_token = self._last_visit = -1
             tokens = self._reader.tokens_after(self._last_token)
             self._rarity.terms.replace(tokens)
@@ -428,9 +427,6 @@ class Retriever:
             actions = self._actions(summed.keys)
             if labels := self._labelled_sums(query, found, task_filter, now, actions):
                 summed, actions = labels.with_steps(summed), labels.rows.actions
-            neighbors = tuple(
-                Neighbor(found.experiences[visit.visit][0], visit.similarity) for visit in found.visits[: query.listed]
-            )
             by_rarity = query.similarity == "rarity"
             # The process has its unit from the recent returns, and the spread less all choices takes longer to read.
             compared = query.compare_choices and not by_rarity
@@ -439,12 +435,12 @@ class Retriever:
             listed = without_choices(self._listed_returns(query, view_id, found, task_filter), effects)
             with_recent = by_rarity or query.recent_returns
             recent = self._moments.recent(query, view_id, gamma, task_filter, listed) if with_recent else None
-            weighed = query.similarity_power or query.decay < 1.0 or query.propensity_floor is not None
-            latest = None
-            if by_rarity and not weighed and query.backup is None:
-                latest = self._latest.read(view_id, found.rows, ranked, summed.keys, task_filter, effects, labels)
+            at_states = view_id, found.rows, ranked, summed.keys, task_filter, effects, labels
+            latest = self._latest.read(*at_states) if by_rarity and query.counts_alike else None
             by_task = self._by_task(query, view_id, features, found, summed.keys, effects, labels)
             frontier = self._frontier(query, view_id, found, summed.keys, by_task)
+            taken_leads = self._leads.taken(query, view_id, gamma, task_filter)
+            by_state = self._leads.on(summed.by_state, taken_leads, ranked, actions, task_filter)
         return Evidence(
             actions=tuple(actions),
             counts=summed.sums[:, 0],
@@ -454,8 +450,10 @@ class Retriever:
             spread=spread,
             gamma=gamma,
             n_states=len(ranked),
-            neighbors=neighbors,
-            by_state=summed.by_state,
+            neighbors=tuple(
+                Neighbor(found.experiences[one.visit][0], one.similarity) for one in found.visits[: query.listed]
+            ),
+            by_state=by_state,
             n_episodes=now,
             n_unlogged=found.n_unlogged,
             unshown=summed.sums[:, 0] - [n_shown[key_id] for key_id in summed.keys] if query.shown_steps else None,
@@ -467,6 +465,7 @@ class Retriever:
             choices=observed_choices(choices, query, found.sets, summed.keys, now),
             frontier=frontier,
             labelled=None if labels is None else labels.counts,
+            taken_leads=taken_leads,
         )
 
     def _actions(self, keys: Sequence[int]) -> list[str]:

@@ -6,7 +6,7 @@ from collections import Counter, defaultdict
 from collections.abc import Callable, Iterable, Sequence
 from typing import NamedTuple
 
-from seasoned.core import N_RECENT, recent_moments, robust_moments, robust_spread
+from seasoned.core import N_RECENT, recent_moments, recent_of_task, robust_moments, robust_spread
 from seasoned.memory.reading.reader import Reader
 from seasoned.memory.reading.rows import EvidenceRow, RecentReturn
 from seasoned.memory.retrieval.choice_reader import ChoiceReader, without_choices
@@ -104,15 +104,7 @@ class ReturnMoments:
         If it has not, those of the task's steps among the listed neighbours count, unless they are few or all equal.
         """
         task = query.current_task
-        with_tasks = task is not None
-        key = view_id, task_filter, query.compare_choices, with_tasks
-        if key not in self._recent:
-            self._recent[key] = (
-                self._recent_without_choices(view_id, gamma, task_filter, with_tasks=with_tasks)
-                if query.compare_choices
-                else self._latest(view_id, N_RECENT, task_filter, with_tasks=with_tasks)
-            )
-        latest_steps = self._recent[key]
+        key, latest_steps = self._latest_steps(query, view_id, gamma, task_filter)
         if key not in self._moments or self._moments[key][0] is not latest_steps:
             self._moments[key] = latest_steps, {}
         by_task = self._moments[key][1]
@@ -126,6 +118,27 @@ class ReturnMoments:
         near = [step.return_ for step in listed if step.task == task]
         mean, spread = robust_moments(near)
         return RecentReturns(mean, spread, len(near)) if len(near) >= _ENOUGH_NEAR and spread > 0.0 else moments
+
+    def latest_of_task(
+        self, query: EvidenceQuery, view_id: int, gamma: float, task_filter: TaskFilter
+    ) -> list[RecentReturn]:
+        """Return the latest steps that count for the task: its own, if they are enough, else all."""
+        steps = self._latest_steps(query, view_id, gamma, task_filter)[1]
+        return [steps[at] for at in recent_of_task([step.task for step in steps], query.current_task)]
+
+    def _latest_steps(
+        self, query: EvidenceQuery, view_id: int, gamma: float, task_filter: TaskFilter
+    ) -> tuple[_RecentKey, Sequence[RecentReturn]]:
+        """Return the latest steps, with their tasks where the query has one, and the key under which they are kept."""
+        with_tasks = query.current_task is not None
+        key = view_id, task_filter, query.compare_choices, with_tasks
+        if key not in self._recent:
+            self._recent[key] = (
+                self._recent_without_choices(view_id, gamma, task_filter, with_tasks=with_tasks)
+                if query.compare_choices
+                else self._latest(view_id, N_RECENT, task_filter, with_tasks=with_tasks)
+            )
+        return key, self._recent[key]
 
     def _latest(self, view_id: int, limit: int, task_filter: TaskFilter, *, with_tasks: bool) -> Sequence[RecentReturn]:
         """Return the latest returns; tasks that were read before a commit are not read again."""

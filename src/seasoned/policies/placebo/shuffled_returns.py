@@ -37,8 +37,9 @@ class ShuffledReturns:
     evidence cannot come from learning. The `recent` moments and the `latest` steps are those of the same steps with
     their permuted returns: the real mean would differ from that of the permuted returns where returns
     changed with time, and an action would look good or bad for having been tried. Choices of people and right labels
-    count by their rewards here, as steps. It names no frontier, since the real rewards say where that is explored. The
-    permutation is drawn from the seed after every commit. It reads the whole memory, so it is for comparisons only.
+    count by their rewards here, as steps. It names no frontier, since the real rewards say where that is explored, and
+    no leads of the model's policy, since the real returns say what these are worth. The permutation is drawn from the
+    seed after every commit. It reads the whole memory, so it is for comparisons only.
     Weights other than 1 are refused.
 
     Args:
@@ -71,7 +72,14 @@ class ShuffledReturns:
             )
         gamma = self._memory.gamma if query.gamma is None else query.gamma
         unshuffled = dataclasses.replace(
-            query, gamma=gamma, backup=None, compare_choices=False, among=None, frontier=False, labels=False
+            query,
+            gamma=gamma,
+            backup=None,
+            compare_choices=False,
+            among=None,
+            frontier=False,
+            labels=False,
+            leads=False,
         )
         real = self._memory.evidence(unshuffled)
         number_of, found = self._steps_at(query, gamma, real.n_steps)

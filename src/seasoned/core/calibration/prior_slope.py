@@ -1,0 +1,125 @@
+"""How much the model's own policy says of returns: the slope of a return on the probability that the model gave."""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass
+
+import numpy as np
+import numpy.typing as npt
+
+from seasoned.checks import check_number
+from seasoned.core.arrays import Floats
+from seasoned.core.statistics import t_quantile
+from seasoned.errors import InputError
+
+__all__ = ["PriorMean", "PriorSlope", "prior_leads", "prior_slope"]
+
+_FARTHEST = 3.0  # units from the mean; a return beyond counts as if it were there
+_LEAST_LEAD = 1e-6
+
+
+@dataclass(frozen=True, slots=True)
+class PriorSlope:
+    """What a lead of the model's own policy is worth.
+
+    Args:
+        slope: units of return for each unit of lead (`prior_leads`), at least 0.
+        deviation: its posterior standard deviation.
+        mean_lead: the mean lead of the actions that were taken.
+        n: the number of steps that it was estimated from.
+    """
+
+    slope: float
+    deviation: float
+    mean_lead: float
+    n: int
+
+
+@dataclass(frozen=True, slots=True)
+class PriorMean:
+    """What the model's own policy says of values, in units of return.
+
+    Args:
+        of_candidates: shape (C,), what each is expected to return beyond the mean.
+        of_cells: shape (M,), the same of each pair of a state and an action in memory; 0 where it is unknown.
+        half_widths: shape (C,), of the 95 % intervals of the advantages by this alone.
+    """
+
+    of_candidates: Floats
+    of_cells: Floats
+    half_widths: Floats
+
+    @classmethod
+    def of(cls, slope: PriorSlope | None, base_probs: Floats, cell_leads: Floats) -> PriorMean:
+        """Return what a slope says; nothing without one.
+
+        Args:
+            slope: what a lead is worth.
+            base_probs: shape (C,), the model's own policy.
+            cell_leads: shape (M,), NaN where it is unknown.
+        """
+        if slope is None:
+            return cls(np.zeros(len(base_probs)), np.zeros(len(cell_leads)), np.zeros(len(base_probs)))
+        of_candidates = slope.slope * (prior_leads(base_probs) - slope.mean_lead)
+        of_cells = slope.slope * np.nan_to_num(cell_leads - slope.mean_lead)
+        leads = base_probs - float(base_probs @ base_probs)
+        half = t_quantile(0.975, max(1, slope.n - 1)) * slope.deviation
+        return cls(of_candidates, of_cells, half * np.abs(leads))
+
+
+def prior_leads(probs: npt.ArrayLike) -> Floats:
+    """Return by how much the model prefers each candidate to an even choice: `p(a) - 1 / C`, for C candidates.
+
+    An even policy has leads of 0, however many candidates there are.
+
+    Example:
+        >>> prior_leads([0.5, 0.25, 0.25, 0.0]).tolist()
+        [0.25, 0.0, 0.0, -0.25]
+    """
+    p = np.asarray(probs, dtype=np.float64)
+    leads: Floats = p - 1.0 / max(len(p), 1)
+    return leads
+
+
+def prior_slope(leads: npt.ArrayLike, returns: npt.ArrayLike, *, mean: float, unit: float) -> PriorSlope | None:
+    """Return the slope of the return on the lead that the model gave to the action taken; None if it is unknown or 0.
+
+    The return of a step is `c + unit * (b x + noise)`, x being the lead of its action (`prior_leads`), with noise of
+    variance 1 and b ~ N(0, 1). The posterior of b is normal (Bayesian linear regression: Bishop 2006, section 3.3),
+
+        E[b] = sum (x - mean x) (y - mean y) / (unit h),   Var[b] = 1 / h,   h = 1 + sum (x - mean x)^2
+
+    and the slope is `E[b] - sqrt(Var[b])`, at least 0: what is likely to hold. A model whose probabilities say nothing
+    has the slope 0; it is never below, since a preference is not turned around. A return farther than three units from
+    the mean counts as if it were there.
+
+    Args:
+        leads: shape (N,), of the actions that were taken.
+        returns: shape (N,), in reward units.
+        mean: the mean of returns, in reward units.
+        unit: the scale of returns, in reward units, above 0.
+
+    Raises:
+        InputError: shapes differ, or the unit is not above 0.
+
+    Example:
+        >>> found = prior_slope([0.4, -0.4] * 50, [1.0, 0.0] * 50, mean=0.5, unit=0.5)
+        >>> round(found.slope, 2), round(found.deviation, 2)
+        (2.11, 0.24)
+    """
+    x, y = np.asarray(leads, dtype=np.float64), np.asarray(returns, dtype=np.float64)
+    if x.shape != y.shape or x.ndim != 1:
+        raise InputError(
+            f"leads of shape {x.shape}, returns of shape {y.shape}", "each step has a lead and a return", "Pass both."
+        )
+    check_number("unit", unit, above=0, next_step="It is the spread of the returns.")
+    if not len(x) or float(np.ptp(x)) < _LEAST_LEAD:
+        return None
+    scaled = np.clip((y - mean) / unit, -_FARTHEST, _FARTHEST)
+    mean_lead = float(x.mean())
+    from_mean = x - mean_lead
+    precision = 1.0 + float(from_mean @ from_mean)
+    deviation = 1.0 / math.sqrt(precision)
+    slope = float(from_mean @ (scaled - scaled.mean())) / precision - deviation
+    return PriorSlope(slope, deviation, mean_lead, len(x)) if slope > 0.0 else None

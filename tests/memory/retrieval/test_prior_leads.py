@@ -1,0 +1,172 @@
+"""By how much the model preferred stored actions, read from the priors of the steps."""
+
+from __future__ import annotations
+
+import math
+
+import numpy as np
+import pytest
+from postgres_server import fresh_url, postgres  # noqa: F401
+
+from seasoned import Episode, EvidenceQuery, JitRL, Memory, Selection, Step
+from seasoned.errors import InputError
+from seasoned.policies import ShuffledReturns
+
+QUERY = {"k": 50, "unit": "states", "threshold": 0.0, "similarity": "rarity", "leads": True}
+
+
+def prior(**probs):
+    return {action: math.log(p) for action, p in probs.items()}
+
+
+def add(memory, state, action, reward, probs=None, task="desk"):
+    given = None if probs is None else prior(**probs)
+    return memory.add(Episode(task, [Step(state, action, reward, prior=given)]))
+
+
+def leads(memory, state, **changes):
+    """Return the lead by action at the state itself."""
+    evidence = memory.evidence(EvidenceQuery(state, **{**QUERY, **changes}))
+    sums = evidence.by_state
+    if sums.leads is None:
+        return None
+    here = zip(sums.states.tolist(), sums.actions.tolist(), sums.leads.tolist(), strict=True)
+    return {evidence.actions[row]: lead for number, row, lead in here if number == 0}
+
+
+@pytest.fixture(params=["sqlite", "postgres"])
+def memory(request):
+    with Memory.open(":memory:" if request.param == "sqlite" else request.getfixturevalue("fresh_url")) as opened:
+        yield opened
+
+
+def test_leads_are_those_of_the_latest_prior_at_each_state(memory):
+    add(memory, "the lamp is late", "refund", 1.0, {"refund": 0.5, "wait": 0.25, "call": 0.25})
+    add(memory, "the lamp is late", "wait", 0.0, {"refund": 0.9, "wait": 0.1})
+    add(memory, "the desk is late", "call", 0.0)
+    assert leads(memory, "the lamp is late") == pytest.approx({"refund": 0.4, "wait": -0.4})
+    assert math.isnan(leads(memory, "the desk is late")["call"])
+
+
+def test_an_action_that_the_model_did_not_propose_has_the_lead_of_probability_0(memory):
+    add(memory, "the lamp is late", "scrap", 1.0, {"refund": 0.75, "wait": 0.25})
+    assert leads(memory, "the lamp is late") == pytest.approx({"scrap": -0.5})
+
+
+def test_taken_leads_are_those_of_the_latest_steps_with_a_prior():
+    with Memory.open(":memory:") as memory:
+        add(memory, "the lamp is late", "refund", 1.0, {"refund": 0.75, "wait": 0.25})
+        add(memory, "the desk is late", "wait", 0.5, {"refund": 0.75, "wait": 0.25})
+        add(memory, "the sofa is late", "wait", 0.0)
+        taken = memory.evidence(EvidenceQuery("the lamp", **QUERY)).taken_leads
+    assert sorted(zip(taken.leads.round(6).tolist(), taken.returns.tolist(), strict=True)) == [
+        (-0.25, 0.5),
+        (0.25, 1.0),
+    ]
+
+
+def test_steps_of_the_task_count_where_they_are_enough():
+    with Memory.open(":memory:") as memory:
+        for number in range(20):
+            add(memory, f"lamp {number}", "wait", 0.0, {"refund": 0.75, "wait": 0.25}, task="lamps")
+            add(memory, f"desk {number}", "refund", 1.0, {"refund": 0.75, "wait": 0.25}, task="desks")
+        taken = memory.evidence(EvidenceQuery("the lamp", **QUERY, current_task="lamps")).taken_leads
+        assert set(taken.leads.round(6).tolist()) == {-0.25}
+        taken = memory.evidence(EvidenceQuery("the lamp", **QUERY, current_task="sofas")).taken_leads
+        assert len(taken.leads) == 40
+
+
+def test_nothing_is_read_where_the_model_preferred_nothing():
+    with Memory.open(":memory:") as memory:
+        add(memory, "the lamp is late", "refund", 1.0, {"refund": 0.5, "wait": 0.5})
+        add(memory, "the desk is late", "refund", 1.0)
+        evidence = memory.evidence(EvidenceQuery("the lamp is late", **QUERY))
+        assert evidence.taken_leads is None and evidence.by_state.leads is None
+
+
+def test_no_leads_unless_asked_for():
+    with Memory.open(":memory:") as memory:
+        add(memory, "the lamp is late", "refund", 1.0, {"refund": 0.75, "wait": 0.25})
+        evidence = memory.evidence(EvidenceQuery("the lamp is late", **{**QUERY, "leads": False}))
+        assert evidence.taken_leads is None and evidence.by_state.leads is None
+        with pytest.raises(InputError):
+            EvidenceQuery("the lamp", k=5, unit="states", threshold=0.8, leads=True)
+
+
+def test_the_excluded_task_has_no_leads():
+    with Memory.open(":memory:") as memory:
+        add(memory, "the lamp is late", "refund", 1.0, {"refund": 0.75, "wait": 0.25}, task="a")
+        add(memory, "the lamp is late", "refund", 1.0, {"refund": 0.6, "wait": 0.4}, task="b")
+        assert leads(memory, "the lamp is late", exclude_task="b") == pytest.approx({"refund": 0.25})
+
+
+def test_a_long_prior_is_unknown():
+    many = {f"option {number}": math.log(1 / 2000) for number in range(2000)}
+    with Memory.open(":memory:") as memory:
+        memory.add(Episode("desk", [Step("the lamp is late", "option 1", 1.0, prior=many)]))
+        add(memory, "the desk is late", "refund", 1.0, {"refund": 0.75, "wait": 0.25})
+        assert math.isnan(leads(memory, "the lamp is late")["option 1"])
+
+
+def test_another_memory_s_commits_and_erasures_are_followed(tmp_path):
+    path = str(tmp_path / "desk.db")
+    with Memory.open(path) as reader, Memory.open(path) as writer:
+        add(writer, "the lamp is late", "refund", 1.0, {"refund": 0.75, "wait": 0.25})
+        assert leads(reader, "the lamp is late") == pytest.approx({"refund": 0.25})
+        second = add(writer, "the lamp is late", "refund", 1.0, {"refund": 0.6, "wait": 0.4})
+        assert leads(reader, "the lamp is late") == pytest.approx({"refund": 0.1})
+        writer.erase(Selection(episode=second))
+        assert leads(reader, "the lamp is late") == pytest.approx({"refund": 0.25})
+
+
+def sentences(memory, n=60):
+    """Store what a model that is right three times in four did: its favourite pays, and other actions do not."""
+    rng = np.random.default_rng(0)
+    for number in range(n):
+        favourite, other = ("refund", "wait") if number % 2 else ("wait", "refund")
+        action, reward = (favourite, 1.0) if rng.random() < 0.75 else (other, 0.0)
+        probs = {favourite: 0.75, other: 0.25}
+        add(memory, f"about item {number} in box {rng.integers(9)}", action, reward, probs)
+
+
+@pytest.mark.parametrize("favourite", ["refund", "wait"])
+def test_a_model_that_is_mostly_right_is_not_outweighed_by_chance(favourite):
+    other = "wait" if favourite == "refund" else "refund"
+    given = prior(**{favourite: 0.75, other: 0.25})
+    with Memory.open(":memory:") as memory:
+        sentences(memory)
+        for box in range(9):
+            decision = JitRL(memory).decide(f"about item x in box {box}", given, seed=0)
+            assert decision.probs[favourite] >= 0.75
+        without = [
+            JitRL(memory, prior_slope=False).decide(f"about item x in box {box}", given, seed=0).probs[favourite]
+            for box in range(9)
+        ]
+    assert min(without) < 0.75
+
+
+def test_a_house_rule_is_learned_against_a_model_that_is_mostly_right():
+    with Memory.open(":memory:") as memory:
+        sentences(memory)
+        for number in range(6):
+            add(memory, f"a broken vase {number}", "scrap", 1.0, {"refund": 0.75, "scrap": 0.25})
+            add(memory, f"a broken vase {number}", "refund", 0.0, {"refund": 0.75, "scrap": 0.25})
+        given = prior(refund=0.75, scrap=0.25)
+        assert JitRL(memory).decide("a broken vase again", given, seed=0).probs["scrap"] > 0.9
+
+
+def test_an_even_policy_decides_as_without_the_slope():
+    even = prior(refund=0.5, wait=0.5)
+    with Memory.open(":memory:") as memory:
+        sentences(memory)
+        found, without = (
+            JitRL(memory, prior_slope=flag).decide("about item x in box 3", even, seed=0) for flag in (True, False)
+        )
+    assert found.probs == without.probs
+
+
+def test_the_placebo_has_no_leads():
+    with Memory.open(":memory:") as memory:
+        sentences(memory)
+        evidence = ShuffledReturns(memory, seed=0).evidence(EvidenceQuery("about item x", **QUERY))
+    assert evidence.taken_leads is None
