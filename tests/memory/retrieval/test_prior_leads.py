@@ -108,14 +108,14 @@ def test_a_long_prior_is_unknown():
         assert math.isnan(leads(memory, "the lamp is late")["option 1"])
 
 
-def test_another_memory_s_commits_and_erasures_are_followed(tmp_path):
+def test_commits_and_quarantines_of_another_memory_are_followed(tmp_path):
     path = str(tmp_path / "desk.db")
     with Memory.open(path) as reader, Memory.open(path) as writer:
         add(writer, "the lamp is late", "refund", 1.0, {"refund": 0.75, "wait": 0.25})
         assert leads(reader, "the lamp is late") == pytest.approx({"refund": 0.25})
         second = add(writer, "the lamp is late", "refund", 1.0, {"refund": 0.6, "wait": 0.4})
         assert leads(reader, "the lamp is late") == pytest.approx({"refund": 0.1})
-        writer.erase(Selection(episode=second))
+        writer.quarantine(Selection(episode=second), "a wrong desk")
         assert leads(reader, "the lamp is late") == pytest.approx({"refund": 0.25})
 
 

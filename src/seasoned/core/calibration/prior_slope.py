@@ -1,4 +1,4 @@
-"""How much the model's own policy says of returns: the slope of a return on the probability that the model gave."""
+"""The slope of returns on the probability that the model gave to the action taken."""
 
 from __future__ import annotations
 
