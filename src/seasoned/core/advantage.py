@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import dataclasses
-import functools
 import math
 from dataclasses import dataclass
 from typing import Literal, get_args
@@ -331,10 +330,5 @@ def _half_widths(values: Values, weights_in_v: Floats, tried: Ints) -> Floats:
     return result
 
 
-@functools.lru_cache(maxsize=_MANY_DEGREES)
-def _quantile(degrees: int) -> float:
-    return t_quantile(0.5 + _INTERVAL / 2, degrees)
-
-
 def _t(degrees: float) -> float:
-    return _quantile(max(1, round(min(degrees, _MANY_DEGREES))))
+    return t_quantile(0.5 + _INTERVAL / 2, max(1, round(min(degrees, _MANY_DEGREES))))

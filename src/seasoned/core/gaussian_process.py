@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import dataclasses
-import functools
 from collections import Counter
 from dataclasses import dataclass
 
@@ -443,7 +442,6 @@ def _products(matrices: Floats, of: Ints, vectors: Floats) -> Floats:
     return products
 
 
-@functools.lru_cache(maxsize=512)
 def _quantile(degrees: int) -> float:
     """Return the half width of a 95 % interval in deviations, by Student's t."""
     return t_quantile(0.975, min(degrees, _MOST_DEGREES))

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import functools
 import math
 from dataclasses import dataclass
 
@@ -257,10 +256,5 @@ def posterior_worth(observed: Observed, shrinkage: Shrinkage, *, confidence: flo
         drawn = shrinkage.kappa / weights * observed.totals / np.maximum(observed.counts, tiny)
         variances = variances + 2.0 / max(shrinkage.n - 2, 1) * drawn**2
     deviations = np.sqrt(variances)
-    t = _t(0.5 + confidence / 2, max(1, round(min(shrinkage.degrees, _MANY_DEGREES))))
+    t = t_quantile(0.5 + confidence / 2, max(1, round(min(shrinkage.degrees, _MANY_DEGREES))))
     return Worth(values, deviations, values - t * deviations, values + t * deviations)
-
-
-@functools.lru_cache(maxsize=_MANY_DEGREES)
-def _t(probability: float, degrees: int) -> float:
-    return t_quantile(probability, degrees)

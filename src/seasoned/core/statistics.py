@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import functools
 import math
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -81,8 +82,11 @@ def t_quantile(probability: float, degrees: int) -> float:
     if not 0.0 < probability < 1.0 or degrees < 1:
         rule = "probability must be above 0 and below 1, and degrees at least 1"
         raise InputError(f"t_quantile({probability}, {degrees})", rule, "Use two runs or more.")
-    if probability < 0.5:
-        return -t_quantile(1.0 - probability, degrees)
+    return -_upper_quantile(1.0 - probability, degrees) if probability < 0.5 else _upper_quantile(probability, degrees)
+
+
+@functools.lru_cache(maxsize=1 << 12)  # every decision asks for a few
+def _upper_quantile(probability: float, degrees: int) -> float:
     low, high = 0.0, math.pi / 2  # the angle theta = atan(t / sqrt(degrees))
     for _ in range(100):
         theta = (low + high) / 2

@@ -4,13 +4,12 @@ from __future__ import annotations
 
 import dataclasses
 import json
+import math
 from collections import OrderedDict
-from collections.abc import Callable, Mapping, Sequence
-from typing import NamedTuple
+from collections.abc import Callable, Sequence
 
 import numpy as np
 
-from seasoned.core import prior_leads, softmax
 from seasoned.memory.reading.reader import Reader
 from seasoned.memory.reading.rows import StepPrior
 from seasoned.memory.retrieval.return_moments import ReturnMoments
@@ -22,7 +21,8 @@ from seasoned.types.evidence import StateSums, TakenLeads
 __all__ = ["PriorLeadReader"]
 
 _MOST_CHARACTERS = 1 << 14  # of a stored prior; the leads of a longer one are unknown
-_MOST_KEPT = 1 << 10  # steps
+_MOST_KEPT = 1 << 16  # probabilities
+_ROUNDING = 1e-9
 _PRIORS = (
     "SELECT step.visit, action.text, logprobs FROM step "
     "JOIN action ON action.namespace_id = step.namespace_id AND action.id = action_id "
@@ -31,11 +31,37 @@ _PRIORS = (
 )
 
 
-class _StepLeads(NamedTuple):
-    """The leads of a step's candidates by normalised action, and that of the action taken."""
+class _StepPolicy:
+    """The model's own policy at a step; its length is the number of candidates.
 
-    by_action: Mapping[str, float]
-    taken: float
+    Args:
+        prior: of the step, as it is stored.
+    """
+
+    __slots__ = ("_by_key", "_total", "_weights", "taken")
+
+    def __init__(self, prior: StepPrior) -> None:
+        logprobs: dict[str, float] = json.loads(prior.logprobs)
+        top = max(logprobs.values())
+        self._weights = {action: math.exp(logprob - top) for action, logprob in logprobs.items()}
+        self._by_key: dict[str, float] | None = None
+        self._total = math.fsum(self._weights.values())
+        if not math.isfinite(self._total):
+            raise ValueError("a logprob is no number")
+        self.taken = self.lead(prior.action)
+
+    def __len__(self) -> int:
+        return len(self._weights)
+
+    def lead(self, action: str) -> float:
+        """Return by how much the model preferred an action (`seasoned.core.prior_leads`)."""
+        weight = self._weights.get(action)
+        if weight is None:  # in another spelling, or not proposed
+            if self._by_key is None:
+                self._by_key = {normalize_action(other): weight for other, weight in self._weights.items()}
+            weight = self._by_key.get(normalize_action(action), 0.0)
+        lead = weight / self._total - 1.0 / len(self._weights)
+        return lead if abs(lead) > _ROUNDING else 0.0
 
 
 class PriorLeadReader:
@@ -51,11 +77,13 @@ class PriorLeadReader:
     def __init__(self, moments: ReturnMoments, reader: Callable[[], Reader]) -> None:
         self._moments = moments
         self._reader = reader
-        self._kept: OrderedDict[int, _StepLeads | None] = OrderedDict()
+        self._kept: OrderedDict[int, _StepPolicy | None] = OrderedDict()
+        self._n_kept = 0
 
     def clear(self) -> None:
         """Forget everything: rows were deleted or changed, or other episodes are pending."""
         self._kept.clear()
+        self._n_kept = 0
 
     def taken(self, query: EvidenceQuery, view_id: int, gamma: float, task_filter: TaskFilter) -> TakenLeads | None:
         """Return the leads of the latest steps that count for the task, if asked for; None where all are 0."""
@@ -92,36 +120,36 @@ class PriorLeadReader:
             return sums
         latest = self._reader().latest_visits(list(ranked), task_filter)
         leads = self._leads(list(latest.values()))
-        keys = [normalize_action(action) for action in actions]
         found = np.full(len(sums.states), np.nan)
         for row, (state, action) in enumerate(zip(sums.states.tolist(), sums.actions.tolist(), strict=True)):
             at_state = leads.get(latest.get(ranked[state], -1))
             if at_state is not None:
-                found[row] = at_state.by_action.get(keys[action], -1.0 / len(at_state.by_action))
+                found[row] = at_state.lead(actions[action])
         return dataclasses.replace(sums, leads=found)
 
-    def _leads(self, visits: Sequence[int]) -> dict[int, _StepLeads | None]:
+    def _leads(self, visits: Sequence[int]) -> dict[int, _StepPolicy | None]:
         """Return the leads at these steps; None for one without a prior that can be read."""
         missing = [visit for visit in visits if visit not in self._kept]
         reader = self._reader()
         rows = reader.sums(_PRIORS, (reader.namespace_id, _MOST_CHARACTERS), missing, StepPrior) if missing else []
         priors = {row.visit: row for row in rows}
         for visit in missing:
-            self._kept[visit] = self._of(priors[visit]) if visit in priors else None
+            self._kept[visit] = policy = self._of(priors[visit]) if visit in priors else None
+            self._n_kept += _n_probabilities(policy)
         found = {}
         for visit in visits:
             self._kept.move_to_end(visit)
             found[visit] = self._kept[visit]
-        while len(self._kept) > _MOST_KEPT:
-            self._kept.popitem(last=False)
+        while self._n_kept > _MOST_KEPT:
+            self._n_kept -= _n_probabilities(self._kept.popitem(last=False)[1])
         return found
 
-    def _of(self, prior: StepPrior) -> _StepLeads:
+    def _of(self, prior: StepPrior) -> _StepPolicy:
         try:
-            logprobs = json.loads(prior.logprobs)
-            actions = [normalize_action(action) for action in logprobs]
-            leads = prior_leads(softmax(list(logprobs.values()))).tolist()
-        except (ValueError, TypeError, AttributeError) as error:
+            return _StepPolicy(prior)
+        except (ValueError, TypeError, AttributeError, ArithmeticError) as error:
             raise damaged(self._reader().path, f"a prior that is no object of logprobs: {error}") from error
-        by_action = {action: lead if abs(lead) > 1e-9 else 0.0 for action, lead in zip(actions, leads, strict=True)}
-        return _StepLeads(by_action, by_action.get(normalize_action(prior.action), -1.0 / max(len(by_action), 1)))
+
+
+def _n_probabilities(policy: _StepPolicy | None) -> int:
+    return 1 if policy is None else len(policy)
