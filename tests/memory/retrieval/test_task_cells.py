@@ -8,6 +8,7 @@ import numpy as np
 import pytest
 
 from seasoned import Episode, EvidenceQuery, Memory, Selection, Step, TranscriptEncoder
+from seasoned.core import N_RECENT
 from seasoned.memory.retrieval import task_cells
 
 QUERY = EvidenceQuery(
@@ -29,6 +30,7 @@ def test_sums_by_task_follow_other_tasks_and_erasures(tmp_path, store, goals):
         return Episode(task, [Step(state, "restart", float(number % 2))], f"{task}-{number}", subject=subject)
 
     path, encoder = tmp_path / "a.db", TranscriptEncoder() if goals else None
+    latest = Episode("night", [Step("alert pool", "wait", number / 7) for number in range(N_RECENT - 2)], "latest")
     with Memory.open(path, encoder=encoder) as memory, Memory.open(path) as other:
         writer = memory if store == "file" else other
         work = [
@@ -39,6 +41,9 @@ def test_sums_by_task_follow_other_tasks_and_erasures(tmp_path, store, goals):
             lambda: writer.erase("ann"),
             lambda: writer.add(episode("night", 5)),
             lambda: writer.add(episode("noon", 6)),
+            lambda: writer.feedback("night-4", 1.0),  # the same step has another return
+            lambda: writer.add(latest),  # all but two of the latest returns
+            lambda: writer.add(episode("night", 0)),
         ]
         for change in work:
             change()

@@ -425,8 +425,11 @@ class Reader:
         if not with_tasks and not task_filter:
             which = "WHERE namespace_id = ? AND view_id = ? ORDER BY visit DESC LIMIT ?"
             rows = self._rows(f"SELECT visit, return_, '' FROM value {which}", self._ns, view_id, limit)
-            if rows != self._recent[0]:
-                self._recent = rows, decode(self._store.path, rows, RecentReturn)
+            if rows != self._recent[0]:  # most of them were read before
+                known = dict(zip(*self._recent, strict=True))
+                new = [row for row in rows if row not in known]
+                known.update(zip(new, decode(self._store.path, new, RecentReturn), strict=True))
+                self._recent = rows, [known[row] for row in rows]
             return self._recent[1]
         return self._decoded(
             RecentReturn,

@@ -33,6 +33,14 @@ class _OfTask(NamedTuple):
     are_all: bool
 
 
+class _WithTasks(NamedTuple):
+    """The latest returns: as they were read, each of these with its task, and the latter alone."""
+
+    steps: Sequence[RecentReturn]
+    of_step: dict[RecentReturn, RecentReturn]
+    latest: Sequence[RecentReturn]
+
+
 class ReturnMoments:
     """The moments of one namespace. Every method runs inside one snapshot.
 
@@ -49,7 +57,7 @@ class ReturnMoments:
         self._spreads: dict[int, float] = {}
         self._spreads_without_choices: dict[int, float] = {}
         self._recent: dict[_RecentKey, Sequence[RecentReturn]] = {}
-        self._with_tasks: dict[int, tuple[Sequence[RecentReturn], Sequence[RecentReturn]]] = {}  # by view
+        self._with_tasks: dict[int, _WithTasks] = {}  # by view
         self._moments: dict[_RecentKey, tuple[Sequence[RecentReturn], dict[str | None, _OfTask]]] = {}
 
     def clear(self) -> None:
@@ -146,17 +154,14 @@ class ReturnMoments:
             return self._reader().recent_returns(view_id, limit, task_filter, with_tasks=with_tasks)
         steps = self._reader().recent_returns(view_id, limit, task_filter, with_tasks=False)
         known = self._with_tasks.get(view_id)
-        if known is None or known[0] is not steps:
-            tasks = self._tasks.of({step.visit >> STEP_BITS for step in steps})
-            known = self._with_tasks[view_id] = (
-                steps,
-                [
-                    RecentReturn(step.visit, step.return_, tasks[step.visit >> STEP_BITS])
-                    for step in steps
-                    if step.visit >> STEP_BITS in tasks
-                ],
-            )
-        return known[1]
+        if known is None or known.steps is not steps:
+            of_step = {} if known is None else known.of_step
+            tasks = self._tasks.of({step.visit >> STEP_BITS for step in steps if step not in of_step})
+            new = (step for step in steps if step not in of_step and step.visit >> STEP_BITS in tasks)
+            of_step = of_step | {step: step._replace(task=tasks[step.visit >> STEP_BITS]) for step in new}
+            of_step = {step: of_step[step] for step in steps if step in of_step}
+            known = self._with_tasks[view_id] = _WithTasks(steps, of_step, list(of_step.values()))
+        return known.latest
 
     def _recent_without_choices(
         self, view_id: int, gamma: float, task_filter: TaskFilter, *, with_tasks: bool
