@@ -158,7 +158,9 @@ class ReturnMoments:
             of_step = {} if known is None else known.of_step
             tasks = self._tasks.of({step.visit >> STEP_BITS for step in steps if step not in of_step})
             new = (step for step in steps if step not in of_step and step.visit >> STEP_BITS in tasks)
-            of_step = of_step | {step: step._replace(task=tasks[step.visit >> STEP_BITS]) for step in new}
+            of_step = of_step | {
+                step: RecentReturn(step.visit, step.return_, tasks[step.visit >> STEP_BITS]) for step in new
+            }
             of_step = {step: of_step[step] for step in steps if step in of_step}
             known = self._with_tasks[view_id] = _WithTasks(steps, of_step, list(of_step.values()))
         return known.latest
