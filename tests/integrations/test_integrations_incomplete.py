@@ -126,6 +126,12 @@ def test_a_session_has_the_last_time_that_can_be_read():
         assert (found.created_at, found.skipped["times that cannot be read"]) == (read(asked, said).created_at, 1)
 
 
+def test_a_session_that_begins_and_ends_with_the_agent_is_refused_as_such():
+    said = claude("assistant", "a1", None, [{"type": "text", "text": "Hello."}])
+    [refusal] = read_episodes("auto", [json.dumps(said).encode()])
+    assert "turns of the agent without a message before them" in refusal.reason
+
+
 @pytest.mark.parametrize("written", [json.dumps, repr])
 def test_fields_of_tau2_that_are_texts_are_read(written):
     simulation = TAU2["simulations"][0]

@@ -71,6 +71,7 @@ def episode_of(
     states = ConversationStates(plain=plain_states)
     first: InputMessage | None = None
     first_of_user: InputMessage | None = None
+    unplaced = False  # whether the agent acted before anything was said, so that no state is known
     for item in items:
         if isinstance(item, InputMessage):
             states.add(item)
@@ -82,6 +83,7 @@ def episode_of(
             continue
         state = states.act(item)
         is_step = bool(item.actions) and item.recorded and state is not None
+        unplaced = unplaced or (bool(item.actions) and state is None)
         if results is not None and item.actions:
             results.act(item.actions, len(steps) if is_step else None, item.call_ids)
         if is_step and state is not None:
@@ -95,7 +97,8 @@ def episode_of(
     if task is None and source is not None:
         task = source.text.strip()[:MAX_TASK_CHARS].rstrip()
     if not steps and ending != "aborted":
-        raise InputError("no turn of the agent", "an episode needs at least one step", "Leave it out.")
+        seen = "turns of the agent without a message before them" if unplaced else "no turn of the agent"
+        raise InputError(seen, "an episode needs at least one step", "Leave it out.")
     if task is None:
         raise InputError("no task and no message", "an episode needs a task", "Name it in a field `task`.")
     rewarded = [Step(*step, value or 0.0) for step, value in zip(steps, step_rewards, strict=True)]
