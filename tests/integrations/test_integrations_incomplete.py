@@ -153,6 +153,14 @@ def test_calls_in_the_additional_fields_of_langchain_are_actions(fields):
     assert read({"messages": [{"role": "user", "content": "go"}, answer]}).episode.steps[0].action == FIND
 
 
+@pytest.mark.parametrize("calls", ["tool_calls", "toolCalls"])
+@pytest.mark.parametrize("name", ["name", "tool_name", "toolName", "function_name"])
+@pytest.mark.parametrize("arguments", ["arguments", "args", "input", "parameters", "tool_input", "tool_args"])
+def test_a_flat_call_has_its_arguments_under_any_usual_name(calls, name, arguments):
+    answer = {"role": "assistant", "content": "I look.", calls: [{name: "find", arguments: {"n": 1}}]}
+    assert read({"messages": [{"role": "user", "content": "go"}, answer]}).episode.steps[0].action == FIND
+
+
 def test_calls_of_langchain_that_are_there_twice_are_made_once():
     called = [{"name": "find", "args": {"n": 1}, "id": "c", "type": "tool_call"}]
     answer = {"role": "assistant", "content": "", "additional_kwargs": {"tool_calls": [CALL]}, "tool_calls": called}

@@ -168,7 +168,7 @@ class ImportReport:
             return "none"
         mean = number(self.total_reward / self.rewarded)
         without = self.episodes - self.rewarded
-        return f"{self.rewarded} episodes, mean {mean}, {self.positive} above 0" + (
+        return f"{counted(self.rewarded, 'episode')}, mean {mean}, {self.positive} above 0" + (
             f"; {without} without" * bool(without)
         )
 

@@ -51,7 +51,8 @@ _KNOWN = {"system", "developer", "user", "assistant", "tool", "function", _CALL_
 _CONTENTS = ("content", "value", "text", "parts")
 _PARTS_OF_MESSAGES = {*_CONTENTS, "tool_calls", "function_call"}
 _OF_LANGCHAIN = {"tool_calls", "function_call", "refusal"}  # in `additional_kwargs`, as the provider wrote them
-_ARGUMENTS = ("arguments", "args", "input", "parameters", "params", "kwargs")
+_NAMES = ("name", "tool_name", "toolName", "function_name")
+_ARGUMENTS = ("arguments", "args", "input", "parameters", "params", "kwargs", "tool_input", "tool_args")
 _CALLED = ("function", "custom")
 _RESULTS = ("result", "output", "response", "observation")
 _THOUGHTS = {"thinking", "redacted_thinking", "reasoning"}
@@ -115,9 +116,9 @@ class MessageReader:
         |---|---|
         | `role`, else `from`, else `type`: human is user; gpt, chatgpt, ai, model are assistant | the speaker |
         | `content`, else `value`, else `text`: a text, or a list of parts | an input message, or the action |
-        | `tool_calls` (with `function`, with `custom`, or flat), `function_call`, parts `tool_use` | the actions |
+        | `tool_calls`, `toolCalls` (with `function`, `custom`, or flat), `function_call`, `tool_use` | the actions |
+        | these in LangChain's `additional_kwargs`, if the message has no `tool_calls` | the actions |
         | a text that ends with calls, see `states.transcript.text_calls` | the actions, and the text beside them |
-        | the same in LangChain's `additional_kwargs`, if the message has no `tool_calls` | the actions |
         | the text beside calls | `AgentTurn.text` |
         | `tool_calls` of which each has its result | a turn each; the text is the answer after them |
         | the result in a call, parts `tool_result` | input messages |
@@ -201,6 +202,8 @@ class MessageReader:
     ) -> Iterator[InputMessage | AgentTurn]:
         self._in_text = ()
         beside = fields.get("additional_kwargs")
+        if fields.get("toolCalls") and not fields.get("tool_calls"):
+            fields = {**fields, "tool_calls": fields["toolCalls"]}
         if isinstance(beside, dict) and not fields.get("tool_calls"):
             fields = {**fields, **{name: beside[name] for name in _OF_LANGCHAIN & beside.keys()}}
         calls = fields.get("tool_calls")
@@ -248,8 +251,8 @@ class MessageReader:
             name, where = inner.get("name"), inner
         elif isinstance(inner, str):
             name, where = inner, fields
-        elif "name" in fields or "tool_name" in fields:
-            name, where = fields.get("name", fields.get("tool_name")), fields
+        elif any(key in fields for key in _NAMES):
+            name, where = _first_of(fields, _NAMES), fields
         else:
             raise InputError(
                 f"a tool call of type {describe_value(fields.get('type'))}", "this type of call is unknown", CORRECT
