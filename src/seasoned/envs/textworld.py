@@ -34,8 +34,8 @@ _OPTIONS = {
 }
 _READ_RECIPE = "examine cookbook"
 # The bounds are beyond any room; without them a line of articles would be read again from each of them.
-_ITEM = r"(?:an?|some) (?:(?! and |, | on the floor)[\w' -]){1,80}"
-_LIST = re.compile(rf"({_ITEM}(?:, {_ITEM}){{0,60}}) and ({_ITEM})(?=\.| on the floor)")
+_ITEM = r"(?:an?|some) (?:(?! and |, | on the floor)[\w' -]){1,64}+"
+_LIST = re.compile(rf"({_ITEM}(?:, {_ITEM}){{0,60}}+) and ({_ITEM})(?=\.| on the floor)")
 _BANNER = re.compile(r"\n>\s*+(?:-= .*+)?+\s*+\Z")
 _TITLE = re.compile(r"-= ((?:(?!-= ).)*?) =-")
 

@@ -164,7 +164,7 @@ class Brackets:
         """
         at = start + self._n_seen
         while True:
-            found = (_IN_VALUE if self._awaited else _BETWEEN).match(text, at)
+            found = _IN_VALUE.match(text, at) if self._awaited else _BETWEEN.match(text, at)
             char, at = found[1], found.start(1)  # type: ignore[index, union-attr]
             if char in ("", '"'):
                 self._n_seen = at - start
