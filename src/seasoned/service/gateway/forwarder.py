@@ -152,7 +152,9 @@ class Forwarder:
         check_scope(holder, "read" if is_reading else "write")  # what our key may read is not the token's holder's
         hops = [value for name, value in headers if name == _HOP]
         if self._name in b",".join(hops).split(b","):
-            raise _LoopError("a request that came through this gateway", "an upstream is another server", "Name it.")
+            raise RequestLoopError(
+                "a request that came through this gateway", "an upstream is another server", "Name it."
+            )
         query, namespace = _without_namespace(scope["query_string"], headers)
         own[_HOP] = b",".join([*hops, self._name])
         send_body = functools.partial(
@@ -231,7 +233,7 @@ class Forwarder:
             log.error("%s %s", scope["method"], scope["path"], exc_info=error)
             response = internal_error_response()
         else:
-            status = 508 if isinstance(error, _LoopError) else 403 if isinstance(error, ForbiddenError) else None
+            status = 508 if isinstance(error, RequestLoopError) else 403 if isinstance(error, ForbiddenError) else None
             response = error_response(error)
             if isinstance(error, ModelError):
                 status = 504 if isinstance(error, ModelTimeoutError) else 502
@@ -242,7 +244,7 @@ class Forwarder:
             await send_response(api_refusal(scope["path"], response), send)
 
 
-class _LoopError(InputError):
+class RequestLoopError(InputError):
     """A request came back to the gateway that forwarded it."""
 
 
