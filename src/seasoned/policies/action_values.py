@@ -113,7 +113,7 @@ class ActionValuer:
 
     def __init__(self, memory: EvidenceSource, gamma: float | None = None, *, with_steps: bool = False) -> None:
         memory = _NearEvidence(memory, with_steps=with_steps)
-        stated = {"gamma": gamma, "k": _N_STATES, "choices": "rewards", "moderation": 0.0}
+        stated = {"gamma": gamma, "k": _N_STATES, "choices": "rewards", "moderation": 0.0, "prior_slope": False}
         self._policy = JitRL(memory, **stated)
         self._but_task = JitRL(memory, **stated, exclude_same_task=True)
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from collections import Counter
 
 import numpy as np
 import pytest
@@ -34,9 +35,17 @@ def leads(memory, state, **changes):
     return {evidence.actions[row]: lead for number, row, lead in here if number == 0}
 
 
+def add_rising(memory, n=10):
+    """Store steps in other words, whose returns rise with the lead."""
+    for number in range(n):
+        for action, reward in (("refund", 1.0), ("wait", 0.0)):
+            add(memory, f"box{number} wet", action, reward, {"refund": 0.75, "wait": 0.25}, task="boxes")
+
+
 @pytest.fixture(params=["sqlite", "postgres"])
 def memory(request):
     with Memory.open(":memory:" if request.param == "sqlite" else request.getfixturevalue("fresh_url")) as opened:
+        add_rising(opened)
         yield opened
 
 
@@ -55,23 +64,32 @@ def test_an_action_that_the_model_did_not_propose_has_the_lead_of_probability_0(
 
 def test_taken_leads_are_those_of_the_latest_steps_with_a_prior():
     with Memory.open(":memory:") as memory:
-        add(memory, "the lamp is late", "refund", 1.0, {"refund": 0.75, "wait": 0.25})
-        add(memory, "the desk is late", "wait", 0.5, {"refund": 0.75, "wait": 0.25})
+        add_rising(memory)
+        add(memory, "the lamp is late", "refund", 0.8, {"refund": 0.7, "wait": 0.3})
         add(memory, "the sofa is late", "wait", 0.0)
         taken = memory.evidence(EvidenceQuery("the lamp", **QUERY)).taken_leads
-    assert sorted(zip(taken.leads.round(6).tolist(), taken.returns.tolist(), strict=True)) == [
-        (-0.25, 0.5),
-        (0.25, 1.0),
-    ]
+    found = Counter(zip(taken.leads.round(6).tolist(), taken.returns.tolist(), strict=True))
+    assert found == {(0.25, 1.0): 10, (-0.25, 0.0): 10, (0.2, 0.8): 1}
+
+
+@pytest.mark.parametrize("rewards", [(0.0, 1.0), (1.0, 1.0)])
+def test_nothing_is_read_where_returns_do_not_rise_with_leads(rewards):
+    with Memory.open(":memory:") as memory:
+        for action, reward in zip(("refund", "wait") * 10, rewards * 10, strict=True):
+            add(memory, "the lamp is late", action, reward, {"refund": 0.75, "wait": 0.25})
+        evidence = memory.evidence(EvidenceQuery("the lamp is late", **QUERY))
+    assert evidence.taken_leads is None and evidence.by_state.leads is None
 
 
 def test_steps_of_the_task_count_where_they_are_enough():
     with Memory.open(":memory:") as memory:
         for number in range(20):
-            add(memory, f"lamp {number}", "wait", 0.0, {"refund": 0.75, "wait": 0.25}, task="lamps")
-            add(memory, f"desk {number}", "refund", 1.0, {"refund": 0.75, "wait": 0.25}, task="desks")
+            wrong = number % 2
+            probs = {"refund": 0.75, "wait": 0.25} if wrong else {"refund": 0.2, "wait": 0.8}
+            add(memory, f"lamp {number}", "wait", 1.0 - wrong, probs, task="lamps")
+            add(memory, f"desk {number}", "refund", 1.0, {"refund": 0.9, "wait": 0.1}, task="desks")
         taken = memory.evidence(EvidenceQuery("the lamp", **QUERY, current_task="lamps")).taken_leads
-        assert set(taken.leads.round(6).tolist()) == {-0.25}
+        assert set(taken.leads.round(6).tolist()) == {-0.25, 0.3}
         taken = memory.evidence(EvidenceQuery("the lamp", **QUERY, current_task="sofas")).taken_leads
         assert len(taken.leads) == 40
 
@@ -86,6 +104,7 @@ def test_nothing_is_read_where_the_model_preferred_nothing():
 
 def test_no_leads_unless_asked_for():
     with Memory.open(":memory:") as memory:
+        add_rising(memory)
         add(memory, "the lamp is late", "refund", 1.0, {"refund": 0.75, "wait": 0.25})
         evidence = memory.evidence(EvidenceQuery("the lamp is late", **{**QUERY, "leads": False}))
         assert evidence.taken_leads is None and evidence.by_state.leads is None
@@ -95,6 +114,7 @@ def test_no_leads_unless_asked_for():
 
 def test_the_excluded_task_has_no_leads():
     with Memory.open(":memory:") as memory:
+        add_rising(memory)
         add(memory, "the lamp is late", "refund", 1.0, {"refund": 0.75, "wait": 0.25}, task="a")
         add(memory, "the lamp is late", "refund", 1.0, {"refund": 0.6, "wait": 0.4}, task="b")
         assert leads(memory, "the lamp is late", exclude_task="b") == pytest.approx({"refund": 0.25})
@@ -103,6 +123,7 @@ def test_the_excluded_task_has_no_leads():
 def test_a_long_prior_is_unknown():
     many = {f"option {number}": math.log(1 / 2000) for number in range(2000)}
     with Memory.open(":memory:") as memory:
+        add_rising(memory)
         memory.add(Episode("desk", [Step("the lamp is late", "option 1", 1.0, prior=many)]))
         add(memory, "the desk is late", "refund", 1.0, {"refund": 0.75, "wait": 0.25})
         assert math.isnan(leads(memory, "the lamp is late")["option 1"])
@@ -111,6 +132,7 @@ def test_a_long_prior_is_unknown():
 def test_commits_and_quarantines_of_another_memory_are_followed(tmp_path):
     path = str(tmp_path / "desk.db")
     with Memory.open(path) as reader, Memory.open(path) as writer:
+        add_rising(writer)
         add(writer, "the lamp is late", "refund", 1.0, {"refund": 0.75, "wait": 0.25})
         assert leads(reader, "the lamp is late") == pytest.approx({"refund": 0.25})
         second = add(writer, "the lamp is late", "refund", 1.0, {"refund": 0.6, "wait": 0.4})

@@ -10,13 +10,14 @@ from collections.abc import Callable, Sequence
 
 import numpy as np
 
+from seasoned.core import prior_slope, recent_of_task
 from seasoned.memory.reading.reader import Reader
-from seasoned.memory.reading.rows import StepPrior
+from seasoned.memory.reading.rows import RecentReturn, StepPrior
 from seasoned.memory.retrieval.return_moments import ReturnMoments
 from seasoned.memory.values.corruption import damaged
 from seasoned.memory.values.task_filter import TaskFilter
 from seasoned.types import EvidenceQuery, normalize_action
-from seasoned.types.evidence import StateSums, TakenLeads
+from seasoned.types.evidence import RecentReturns, StateSums, TakenLeads
 
 __all__ = ["PriorLeadReader"]
 
@@ -65,7 +66,7 @@ class _StepPolicy:
 
 
 class PriorLeadReader:
-    """Reads the priors of steps, and keeps the leads of the latest that were asked for.
+    """Reads the priors of steps, and keeps those that were read last.
 
     Every method runs inside one snapshot. A stored prior never changes.
 
@@ -79,17 +80,35 @@ class PriorLeadReader:
         self._reader = reader
         self._kept: OrderedDict[int, _StepPolicy | None] = OrderedDict()
         self._n_kept = 0
+        self._latest: tuple[Sequence[RecentReturn], str | None, TakenLeads | None] | None = None
 
     def clear(self) -> None:
         """Forget everything: rows were deleted or changed, or other episodes are pending."""
         self._kept.clear()
-        self._n_kept = 0
+        self._n_kept, self._latest = 0, None
 
-    def taken(self, query: EvidenceQuery, view_id: int, gamma: float, task_filter: TaskFilter) -> TakenLeads | None:
-        """Return the leads of the latest steps that count for the task, if asked for; None where all are 0."""
-        if not query.leads:
+    def taken(
+        self, query: EvidenceQuery, view_id: int, gamma: float, task_filter: TaskFilter, recent: RecentReturns | None
+    ) -> TakenLeads | None:
+        """Return the leads of the latest steps that count for the task, if asked for; None where returns do not rise.
+
+        Args:
+            query: the query.
+            view_id: of the discount.
+            gamma: discount of the returns.
+            task_filter: which task is excluded.
+            recent: the moments of the latest returns.
+        """
+        if not query.leads or recent is None:
             return None
-        steps = self._moments.latest_of_task(query, view_id, gamma, task_filter)
+        steps, task = self._moments.latest_steps(query, view_id, gamma, task_filter), query.current_task
+        if self._latest is None or self._latest[0] is not steps or self._latest[1] != task:
+            of_task = [steps[at] for at in recent_of_task([step.task for step in steps], task)]
+            self._latest = steps, task, self._taken_at(of_task)
+        found, unit = self._latest[2], recent.spread if recent.spread > 0.0 else 1.0
+        return found if found is not None and prior_slope(*found, mean=recent.mean, unit=unit) is not None else None
+
+    def _taken_at(self, steps: Sequence[RecentReturn]) -> TakenLeads | None:
         leads = self._leads([step.visit for step in steps])
         known = [(found.taken, step.return_) for step in steps if (found := leads[step.visit]) is not None]
         if not any(lead for lead, _ in known):
@@ -136,10 +155,7 @@ class PriorLeadReader:
         for visit in missing:
             self._kept[visit] = policy = self._of(priors[visit]) if visit in priors else None
             self._n_kept += _n_probabilities(policy)
-        found = {}
-        for visit in visits:
-            self._kept.move_to_end(visit)
-            found[visit] = self._kept[visit]
+        found = {visit: self._kept[visit] for visit in visits}
         while self._n_kept > _MOST_KEPT:
             self._n_kept -= _n_probabilities(self._kept.popitem(last=False)[1])
         return found

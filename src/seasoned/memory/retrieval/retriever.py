@@ -439,7 +439,7 @@ class Retriever:
             latest = self._latest.read(*at_states) if by_rarity and query.counts_alike else None
             by_task = self._by_task(query, view_id, features, found, summed.keys, effects, labels)
             frontier = self._frontier(query, view_id, found, summed.keys, by_task)
-            taken_leads = self._leads.taken(query, view_id, gamma, task_filter)
+            taken_leads = self._leads.taken(query, view_id, gamma, task_filter, recent)
             by_state = self._leads.on(summed.by_state, taken_leads, ranked, actions, task_filter)
         return Evidence(
             actions=tuple(actions),

@@ -6,7 +6,7 @@ from collections import Counter, defaultdict
 from collections.abc import Callable, Iterable, Sequence
 from typing import NamedTuple
 
-from seasoned.core import N_RECENT, recent_moments, recent_of_task, robust_moments, robust_spread
+from seasoned.core import N_RECENT, recent_moments, robust_moments, robust_spread
 from seasoned.memory.reading.reader import Reader
 from seasoned.memory.reading.rows import EvidenceRow, RecentReturn
 from seasoned.memory.retrieval.choice_reader import ChoiceReader, without_choices
@@ -127,12 +127,11 @@ class ReturnMoments:
         mean, spread = robust_moments(near)
         return RecentReturns(mean, spread, len(near)) if len(near) >= _ENOUGH_NEAR and spread > 0.0 else moments
 
-    def latest_of_task(
+    def latest_steps(
         self, query: EvidenceQuery, view_id: int, gamma: float, task_filter: TaskFilter
-    ) -> list[RecentReturn]:
-        """Return the latest steps that count for the task: its own, if they are enough, else all."""
-        steps = self._latest_steps(query, view_id, gamma, task_filter)[1]
-        return [steps[at] for at in recent_of_task([step.task for step in steps], query.current_task)]
+    ) -> Sequence[RecentReturn]:
+        """Return the latest steps, the same object until one of them changes."""
+        return self._latest_steps(query, view_id, gamma, task_filter)[1]
 
     def _latest_steps(
         self, query: EvidenceQuery, view_id: int, gamma: float, task_filter: TaskFilter
