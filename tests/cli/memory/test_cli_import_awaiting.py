@@ -93,3 +93,15 @@ def test_many_runs_before_the_first_score_are_kept_in_order_beside_the_memory(tm
     with Memory.open(tmp_path / "a.db") as memory:
         assert [one.id for one in memory.episodes()] == [f"runs.jsonl {at}" for at in range(41)]
         assert memory.episodes()[3].steps[0].action == long
+
+
+@pytest.mark.parametrize(("also_played", "unstarted"), [(False, True), (True, False)])
+def test_runs_without_a_first_turn_are_reported_as_such(tmp_path, also_played, unstarted):
+    failed = {"task_id": 0, "trial": 0, "reward": 0.0, "info": {"error": "boom", "traceback": "x"}, "traj": []}
+    played = {"task_id": 1, "trial": 0, "info": {}, "traj": MESSAGES}
+    path = tmp_path / "runs.json"
+    path.write_text(json.dumps([failed, played] if also_played else [failed]))
+    _, output = imported(tmp_path / "agent.db", path)
+    told = " ".join(output.split())
+    assert ("the runs ended before their first turn" in told) is unstarted
+    assert ("--reward" in told) is not unstarted

@@ -36,6 +36,7 @@ class ImportReport:
     episodes: int = 0
     steps: int = 0
     rewarded: int = 0
+    unstarted: int = 0
     positive: int = 0
     total_reward: float = 0.0
     sample: ReadEpisode | None = None
@@ -108,6 +109,8 @@ class ImportReport:
             self.rewarded += n
             self.positive += n * (total > 0)
             self.total_reward += n * total
+        elif not episode.steps:
+            self.unstarted += n
 
     @property
     def n_tasks(self) -> int:
@@ -165,12 +168,16 @@ class ImportReport:
 
     def _rewards(self) -> str:
         if not self.rewarded:
-            return "none"
+            return "none; no episode has a step" if self._only_unstarted() else "none"
         mean = number(self.total_reward / self.rewarded)
         without = self.episodes - self.rewarded
         return f"{counted(self.rewarded, 'episode')}, mean {mean}, {self.positive} above 0" + (
             f"; {without} without" * bool(without)
         )
+
+    def _only_unstarted(self) -> bool:
+        """Return whether there are episodes without a reward, and none of them has a step."""
+        return 0 < self.unstarted == self.episodes - self.rewarded
 
     def reward_candidates(self, lead: str) -> str:
         """Return a sentence with the fields of the files that may be a reward, most frequent first; "" without any."""
@@ -197,7 +204,14 @@ class ImportReport:
                     "memory feedback. With --counts an episode without a reward earned 0."
                 )
             )
-        if self.episodes and not self.rewarded and not self.ruled:
+        if not self.rewarded and self._only_unstarted():
+            echo_hint(
+                paragraph(
+                    "No episode has a step: the runs ended before their first turn, so no reward was read. Leave them "
+                    "out, or run them again."
+                )
+            )
+        elif self.episodes and not self.rewarded and not self.ruled:
             path = self.reward_fields.most_common(1)[0][0] if self.reward_fields else "PATH"
             echo_hint(
                 paragraph(
