@@ -173,7 +173,7 @@ class ProcessEstimator:
         held = np.flatnonzero(cells.weights > _LEAST_WEIGHT)
         n_actions = int(cells.actions.max(initial=-1)) + 1
         at = np.where((rows >= 0) & (rows < n_actions), rows, n_actions)
-        prior = prior or PriorMean.of(None, base_probs, np.zeros(len(cells.states)))
+        prior = prior or PriorMean(np.zeros(len(rows)), np.zeros(len(cells.states)), np.zeros(len(rows)))
         parts, at = self._parts(calls, at, cells, held, states, mean, unit, prior.of_cells[held])
         n_rows = len(parts.own)
 

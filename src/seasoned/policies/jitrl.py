@@ -382,7 +382,7 @@ class JitRL:
             # full where the state itself is stored, and hardly among sentences, each of which comes once.
             recurrence=float(to_query.max(initial=0.0)) ** _RECURRENCE_POWER,
             calls=call_shapes(actions, rows, evidence),
-            prior=_prior_mean(evidence, base_probs, expected.mean, unit),
+            prior=_prior_mean(evidence, rows, base_probs, expected.mean, unit),
         )
 
     def kl_limit(self, evidence: Evidence) -> float | None:
@@ -487,13 +487,18 @@ class JitRL:
         )
 
 
-def _prior_mean(evidence: Evidence, base_probs: Floats, mean: float, unit: float) -> PriorMean | None:
+def _prior_mean(evidence: Evidence, rows: Ints, base_probs: Floats, mean: float, unit: float) -> PriorMean | None:
     """Return what the model's own policy says of values; None if nothing, as an even policy does."""
-    taken, sums = evidence.taken_leads, evidence.by_state
-    if taken is None or sums is None or sums.leads is None or np.abs(prior_leads(base_probs)).max() <= ROUNDING:
+    taken, sums, similarities = evidence.taken_leads, evidence.by_state, evidence.similarities
+    if taken is None or sums is None or sums.leads is None or similarities is None:
         return None
     slope = prior_slope(taken.leads, taken.returns, mean=mean, unit=unit)
-    return None if slope is None else PriorMean.of(slope, base_probs, sums.leads)
+    if slope is None or np.abs(prior_leads(base_probs)).max() <= ROUNDING:
+        return None
+    candidates = np.full(len(evidence.actions), -1)
+    candidates[rows[rows >= 0]] = np.flatnonzero(rows >= 0)
+    of_cells = {"candidates": candidates[sums.actions], "similarities": similarities[sums.states]}
+    return PriorMean.of(slope, base_probs, sums.leads, **of_cells)
 
 
 def _with_held_back(decision: Decision, n_calls: int) -> Decision:

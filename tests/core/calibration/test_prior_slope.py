@@ -85,11 +85,24 @@ def test_invalid_input_is_refused(leads, returns, unit):
 
 def test_mean_is_in_units_around_the_mean_lead_and_0_where_it_is_unknown():
     slope = PriorSlope(2.0, 0.5, 0.1, 100)
-    prior = PriorMean.of(slope, np.array([0.7, 0.3]), np.array([0.4, np.nan]))
+    elsewhere = {"candidates": np.array([0, -1]), "similarities": np.zeros(2)}
+    prior = PriorMean.of(slope, np.array([0.7, 0.3]), np.array([0.4, np.nan]), **elsewhere)
     assert prior.of_candidates == pytest.approx([2.0 * (0.2 - 0.1), 2.0 * (-0.2 - 0.1)])
     assert prior.of_cells == pytest.approx([2.0 * (0.4 - 0.1), 0.0])
     half = t_quantile(0.975, 99) * 0.5  # of the advantage: the probability less the expected probability
     assert prior.half_widths == pytest.approx([half * abs(0.7 - 0.58), half * abs(0.3 - 0.58)])
+
+
+def test_the_more_alike_a_state_the_more_its_leads_are_those_of_the_decision():
+    prior = PriorMean.of(
+        PriorSlope(2.0, 0.5, 0.1, 100),
+        np.array([0.7, 0.3]),
+        np.array([-0.5, -0.5, np.nan, -0.5]),
+        candidates=np.array([0, 0, 1, -1]),
+        similarities=np.array([1.0, 0.75, 0.5, 1.0]),
+    )
+    leads = [0.2, 0.75 * 0.2 - 0.25 * 0.5, -0.5 * 0.2 + 0.5 * 0.1, -0.5]
+    assert prior.of_cells == pytest.approx([2.0 * (lead - 0.1) for lead in leads])
 
 
 @given(st.integers(0, 10**6), st.integers(1, 5), st.integers(1, 4))
@@ -121,7 +134,13 @@ def test_the_process_estimates_what_returns_say_beyond_the_prior_mean(seed, n_st
 
 def test_much_evidence_at_the_state_itself_outweighs_the_prior():
     cells = Cells(*(np.array(column) for column in ([0, 0], [0, 1], *[[1e4, 1e4]] * 2, [0.0, 1e4], [0.0, 1e4])))
-    prior = PriorMean.of(PriorSlope(3.0, 0.1, 0.0, 256), np.array([0.9, 0.1]), np.array([0.4, -0.4]))
+    prior = PriorMean.of(
+        PriorSlope(3.0, 0.1, 0.0, 256),
+        np.array([0.9, 0.1]),
+        np.array([-0.5, 0.5]),  # another model's
+        candidates=np.array([0, 1]),
+        similarities=np.ones(2),
+    )
     estimate = ProcessEstimator().estimate(
         cells,
         SimilarStates(np.ones(1), np.eye(1)),

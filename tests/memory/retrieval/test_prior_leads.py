@@ -177,6 +177,36 @@ def test_a_house_rule_is_learned_against_a_model_that_is_mostly_right():
         assert JitRL(memory).decide("a broken vase again", given, seed=0).probs["scrap"] > 0.9
 
 
+def add_pages(memory, n=20):
+    """Store many steps at one state, where waiting pays."""
+    for _ in range(n):
+        add(memory, "the page of the cart", "wait", 1.0, {"refund": 0.45, "wait": 0.55})
+        add(memory, "the page of the cart", "refund", 0.0, {"refund": 0.45, "wait": 0.55})
+
+
+@pytest.mark.parametrize("state", ["the page of the cart", "the page of the cart now"])
+@pytest.mark.parametrize("invented", [{"wait": 1 - 1e-9, "refund": 1e-9}, {"wait": 1e-9, "refund": 1 - 1e-9}])
+def test_one_invented_prior_does_not_change_what_many_steps_say_there(state, invented):
+    with Memory.open(":memory:") as memory:
+        sentences(memory)
+        add_pages(memory)
+        add(memory, "the page of the cart", "refund", 0.0, invented)
+        decision = JitRL(memory).decide(state, prior(refund=0.45, wait=0.55), seed=0)
+    assert decision.probs["wait"] > 0.99
+
+
+@pytest.mark.parametrize("known", [True, False])
+def test_many_steps_at_the_state_itself_outweigh_a_model_that_changed_its_mind(known):
+    with Memory.open(":memory:") as memory:
+        sentences(memory)
+        for _ in range(20):
+            for action, reward in (("wait", 1.0), ("refund", 0.0)):
+                add(memory, "the page of the cart", action, reward, {"refund": 0.45, "wait": 0.55} if known else None)
+        decision = JitRL(memory).decide("the page of the cart", prior(refund=0.9, wait=0.1), seed=0)
+    assert decision.probs["wait"] > 0.99
+    assert decision.estimated_advantages["wait"] - decision.estimated_advantages["refund"] > 1.5
+
+
 def test_an_even_policy_decides_as_without_the_slope():
     even = prior(refund=0.5, wait=0.5)
     with Memory.open(":memory:") as memory:

@@ -9,7 +9,7 @@ import numpy as np
 import numpy.typing as npt
 
 from seasoned.checks import check_number
-from seasoned.core.arrays import Floats
+from seasoned.core.arrays import Floats, Ints
 from seasoned.core.statistics import t_quantile
 from seasoned.errors import InputError
 
@@ -42,7 +42,7 @@ class PriorMean:
 
     Args:
         of_candidates: shape (C,), what each is expected to return beyond the mean.
-        of_cells: shape (M,), the same of each pair of a state and an action in memory; 0 where it is unknown.
+        of_cells: shape (M,), the same of each pair of a state and an action in memory.
         half_widths: shape (C,), of the 95 % intervals of the advantages by this alone.
     """
 
@@ -51,21 +51,32 @@ class PriorMean:
     half_widths: Floats
 
     @classmethod
-    def of(cls, slope: PriorSlope | None, base_probs: Floats, cell_leads: Floats) -> PriorMean:
-        """Return what a slope says; nothing without one.
+    def of(
+        cls, slope: PriorSlope, base_probs: Floats, cell_leads: Floats, *, candidates: Ints, similarities: Floats
+    ) -> PriorMean:
+        """Return what a slope says.
+
+        At a state of similarity k to that of the decision a lead is `k x(a) + (1 - k) x'(a)`, x being that of the
+        decision and x' the stored one (the mean lead where it is unknown). At the state itself the returns so count in
+        full, whatever prior was stored with the latest of its steps: that may be of another model, or invented.
 
         Args:
             slope: what a lead is worth.
             base_probs: shape (C,), the model's own policy.
-            cell_leads: shape (M,), NaN where it is unknown.
+            cell_leads: shape (M,), as they are stored; NaN where one is unknown.
+            candidates: shape (M,), the position of the cell's action among the candidates; -1 if it is none of them.
+            similarities: shape (M,), of the cell's state to that of the decision.
         """
-        if slope is None:
-            return cls(np.zeros(len(base_probs)), np.zeros(len(cell_leads)), np.zeros(len(base_probs)))
-        of_candidates = slope.slope * (prior_leads(base_probs) - slope.mean_lead)
-        of_cells = slope.slope * np.nan_to_num(cell_leads - slope.mean_lead)
-        leads = base_probs - float(base_probs @ base_probs)
+        leads = prior_leads(base_probs)
+        stored = np.where(np.isnan(cell_leads), slope.mean_lead, cell_leads)
+        near = np.where(candidates >= 0, similarities, 0.0)
+        at_cells = near * leads[candidates] + (1.0 - near) * stored
         half = t_quantile(0.975, max(1, slope.n - 1)) * slope.deviation
-        return cls(of_candidates, of_cells, half * np.abs(leads))
+        return cls(
+            slope.slope * (leads - slope.mean_lead),
+            slope.slope * (at_cells - slope.mean_lead),
+            half * np.abs(base_probs - float(base_probs @ base_probs)),
+        )
 
 
 def prior_leads(probs: npt.ArrayLike) -> Floats:
