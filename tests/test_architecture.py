@@ -41,7 +41,7 @@ sqlite_cache      : errors checks canonical_json sqlite_connection
 config            : errors checks types protocols registry
 registry          : errors checks types protocols config
 core              : errors checks
-states            : errors checks types actions protocols config registry canonical_json core
+states            : errors checks types actions protocols config registry canonical_json core lazy_names
 memory            : errors checks types actions protocols config registry sync timed_calls canonical_json
                     sqlite_connection core states
 llms              : errors checks types actions protocols config registry canonical_json sqlite_connection
@@ -120,7 +120,8 @@ ROOMS = {
         format     :
         exit_codes : format
         model_options :
-        params     : model_options
+        redact_option :
+        params     : model_options redact_option
         lazy_group : exit_codes
         run        : params format
         demo       : params format
@@ -128,7 +129,7 @@ ROOMS = {
         serve      : params format
         lift       : params format
         mcp        : params
-        chat       : model_options params format
+        chat       : model_options redact_option format
         memory     : lazy_group params format
         main       : lazy_group exit_codes
     """,

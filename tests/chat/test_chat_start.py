@@ -35,6 +35,16 @@ def test_first_call_waits_for_neither_compilers_nor_agents(tmp_path):
         "scipy",
         "openai",
         "rich",
+        "seasoned.integrations.rewards",
         *(f"seasoned.{name}" for name in ("agents", "build", "envs", "judges", "lab")),
     }
     assert not loaded & unneeded
+
+
+def test_prompt_waits_for_no_memory_and_no_model():
+    script = "import sys, seasoned.cli.main, seasoned.cli.chat.chat_command; print(*sorted(sys.modules))"
+    done = subprocess.run([sys.executable, "-c", script], capture_output=True, text=True, check=True)
+    loaded = set(done.stdout.split())
+    assert "seasoned.cli.redact_option" in loaded
+    unneeded = {f"seasoned.{name}" for name in ("chat.assistant", "core", "envs", "llms", "memory", "policies")}
+    assert not loaded & {*unneeded, "seasoned.states.masks", "rich"}

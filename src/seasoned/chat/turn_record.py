@@ -5,18 +5,20 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass, field
 from functools import cache
-from typing import Literal
+from typing import TYPE_CHECKING, Literal
 
 from seasoned.chat.chat_log import ChatTurn
 from seasoned.chat.toolbox import ToolOutcome
 from seasoned.errors import EpisodeConflictError
 from seasoned.integrations.conversation import MAX_TASK_CHARS
-from seasoned.integrations.rewards import RewardRule, RewardRules, load_rules, store_rewards
 from seasoned.integrations.step_results import StepResult, ToolResult
 from seasoned.memory import Memory
 from seasoned.protocols import Message
 from seasoned.states.transcript.conversation_states import turn_actions
 from seasoned.types import SHOWN, Choice, Feedback, ShownBody
+
+if TYPE_CHECKING:
+    from seasoned.integrations.rewards import RewardRules
 
 __all__ = [
     "INTERRUPTION_MARK",
@@ -65,6 +67,8 @@ def chat_rules() -> RewardRules:
         >>> [rule.name for rule in chat_rules().rules]
         ['tests', 'check-passed', 'tool-error', 'exit-code', 'http-status']
     """
+    from seasoned.integrations.rewards import RewardRule, RewardRules, load_rules
+
     tests, *others = load_rules("default").rules
     passed = RewardRule(
         "check-passed", "exit_code", tools=("run",), action=_CHECKS, equals=0.0, reward=0.5, source="rules:checks"
@@ -165,6 +169,8 @@ def store_turn(
         recorder.commit()
     except EpisodeConflictError:  # an earlier attempt stored it; a resumed turn may have gone on
         return []
+    from seasoned.integrations.rewards import store_rewards  # after the first call of the model, which does not wait
+
     events = chat_rules().episode_events(_results(messages, actions))
     store_rewards(memory, {turn.id: events})
     given = [(event.step or 0, event.source, event.reward) for event in events]

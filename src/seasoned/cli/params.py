@@ -8,10 +8,10 @@ from typing import Any
 import click
 
 from seasoned.cli.model_options import example, model_settings, server_options
+from seasoned.cli.redact_option import redact_option
 from seasoned.envs import ENVIRONMENTS
 from seasoned.llms import LLM_SPECIFICATIONS
 from seasoned.policies import PRESETS
-from seasoned.states import REDACTION_RULES
 
 __all__ = [
     "SignedNumber",
@@ -40,9 +40,6 @@ holdout_option = click.option(
     help="Make a share of the decisions without memory, so that its lift is measured.",
 )
 overwrite_option = click.option("--overwrite", is_flag=True, help="Replace the target if it exists.")
-redact_option = click.option(
-    "--redact", metavar="RULES", help=f"Replace secrets before anything is stored: {','.join(REDACTION_RULES)}, or all."
-)
 seed_option = click.option(
     "--seed", type=click.IntRange(min=0), default=0, show_default=True, help="Seed of all random draws."
 )

@@ -17,7 +17,7 @@ import click
 
 from seasoned.cli.format.output import json_option, wants_json
 from seasoned.cli.model_options import example, model_settings, server_options
-from seasoned.cli.params import redact_option
+from seasoned.cli.redact_option import redact_option
 from seasoned.errors import counted
 
 if TYPE_CHECKING:
