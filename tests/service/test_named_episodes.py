@@ -12,11 +12,12 @@ from seasoned.errors import NotFoundError
 from seasoned.integrations.clients.call_recorder import recorder_of
 from seasoned.integrations.clients.conversations import RecordedCall
 from seasoned.integrations.clients.wires.chat_wire import ChatWire
-from seasoned.service.bearer_tokens import ANYONE
+from seasoned.service.bearer_tokens import ANYONE, Token
 from seasoned.service.decisions.outcome_feedback import add_any_feedback
 from seasoned.service.gateway.forwarder import GatewayRequest
 from seasoned.service.gateway.gateway_episodes import GatewayEpisodes
 from seasoned.service.gateway.session_paths import PathSession
+from seasoned.service.permissions import ForbiddenError
 
 
 class NamedCalls:
@@ -26,11 +27,12 @@ class NamedCalls:
         self.recorder = recorder_of(memory)
         self.episodes = GatewayEpisodes(memory, self.recorder, "task", **settings)
 
-    def begin(self, name, said):
-        """Send a call; return what its answer is recorded with."""
-        request = GatewayRequest(ChatWire(), None, PathSession(name, True), ANYONE, [], b"")
+    def begin(self, name, said, *, holder=ANYONE, fresh_id="fresh"):
+        """Send a call, in an episode of a name or none; return what its answer is recorded with."""
+        path = None if name is None else PathSession(name, True)
+        request = GatewayRequest(ChatWire(), None, path, holder, [], b"")
         body = {"messages": [{"role": "user", "content": said}], "tools": [{"type": "function"}]}
-        place = self.recorder.ask(lambda open_: self.episodes.place(request, body, "fresh", open_)).result()
+        place = self.recorder.ask(lambda open_: self.episodes.place(request, body, fresh_id, open_)).result()
         return place, body
 
     def finish(self, place, body, response_id=None):
@@ -127,6 +129,33 @@ def test_a_name_that_an_earlier_process_stored_is_not_taken_again(tmp_path, monk
         calls.finish(place, body)
         assert calls.episodes.end("trial", None) == ["trial~2"]
         assert stored(memory) == {"trial": ["alert old"], "trial~2": ["alert new"]}
+
+
+FOREIGN = [
+    {"kind": "thumbs", "up": True, "episode_id": "run/7"},
+    {"reward": 1.0, "episode_id": "run/7"},
+    {"reward": 1.0, "inference_id": "run/7"},
+    {"up": False, "inference_id": "chatcmpl-7"},
+    {"metric_name": "solved", "value": 1.0, "episode_id": "run/7"},
+    {"name": "solved", "value": 1.0, "traceId": "run/7"},
+]
+
+
+@pytest.mark.parametrize("name", ["run/7", None], ids=["named", "in a conversation"])
+def test_feedback_of_another_author_ends_no_running_episode(name):
+    ann, bob, root = (Token(f"the-token-of-{one}-alone", one, scopes=["feedback"]) for one in ("ann", "bob", "root"))
+    root = Token(root.token, "root", scopes=["admin"])
+    with named_calls() as (memory, calls):
+        for fresh_id, judge in (("run/7", ann), ("run/8", root)):
+            answer = fresh_id.replace("run/", "chatcmpl-")
+            calls.finish(*calls.begin(name and fresh_id, f"alert {fresh_id}", holder=ann, fresh_id=fresh_id), answer)
+            for body in json.loads(json.dumps(FOREIGN).replace("run/7", fresh_id).replace("chatcmpl-7", answer)):
+                with pytest.raises(ForbiddenError, match="another author"):
+                    add_any_feedback(memory, body, bob, {})
+            assert fresh_id not in stored(memory)
+            add_any_feedback(memory, {"reward": 1.0, "inference_id": answer}, judge, {})
+            add_any_feedback(memory, {"up": True, "inference_id": answer}, bob, {})  # a verdict, after its end
+            assert {one.author for one in memory.events() if one.episode_id == fresh_id} == {judge.author, "bob"}
 
 
 def test_dry_run_of_a_metric_finds_a_running_episode_and_a_response_in_it():

@@ -7,13 +7,13 @@ import tracemalloc
 
 import pytest
 from decision_upstream import systemone_answer, systemone_request, upstream_server
-from serving import serving
+from serving import error_of, serving
 
 from seasoned import Decider, Episode, Memory, Step
 from seasoned.decisions.named_options import NamedOptions
 from seasoned.errors import NotFoundError, StoreBusyError
 from seasoned.service import DecisionSettings
-from seasoned.service.bearer_tokens import ANYONE
+from seasoned.service.bearer_tokens import ANYONE, Token
 from seasoned.service.decisions.outcome_feedback import add_any_feedback
 from seasoned.service.decisions.session_episodes import SessionEpisodes
 from seasoned.types import Prior
@@ -25,12 +25,14 @@ def upstream():
         yield server
 
 
-def in_front_of(upstream, path=":memory:", *, holdout=False):
-    return serving(path, decisions=DecisionSettings(upstream=upstream.url, holdout=holdout, memory_timeout_s=20.0))
+def in_front_of(upstream, path=":memory:", *, holdout=False, **more):
+    settings = DecisionSettings(upstream=upstream.url, holdout=holdout, memory_timeout_s=20.0)
+    return serving(path, decisions=settings, **more)
 
 
-def ask(client, session, ticket="ticket: the lamp is broken", **more):
-    response = client.post(f"/sessions/{session}/v1/systemone", json=systemone_request(state=ticket, **more))
+def ask(client, session, ticket="ticket: the lamp is broken", *, headers=None, **more):
+    body = systemone_request(state=ticket, **more)
+    response = client.post(f"/sessions/{session}/v1/systemone", json=body, headers=headers)
     assert response.status_code == 200, response.text
     return response.headers
 
@@ -122,6 +124,18 @@ def test_feedback_that_is_refused_ends_no_session(upstream, refused):
         assert ask(client, "s")["x-seasoned-episode-id"] == "s"
         judge(client, episode_id="s", metric_name="solved", value=1.0)
         assert ask(client, "s")["x-seasoned-episode-id"] == "s~2"
+
+
+def test_feedback_of_another_author_ends_no_session(upstream):
+    tokens = {name: f"the-token-of-{name}-alone" for name in ("ann", "bob")}
+    with in_front_of(upstream, token=[Token(token, name) for name, token in tokens.items()]) as client:
+        ann, bob = ({"authorization": f"Bearer {token}"} for token in tokens.values())
+        first = ask(client, "s", headers=ann)["x-seasoned-inference-id"]
+        for body in ({"inference_id": first, "reward": 1.0}, {"kind": "thumbs", "up": True, "episode_id": "s"}):
+            error_of(client.post("/v1/feedback", json=body, headers=bob), 403)
+            assert ask(client, "s", headers=ann)["x-seasoned-episode-id"] == "s"
+        assert client.post("/v1/episodes/s/end", json={}, headers=ann).status_code == 200
+        assert client.post("/v1/feedback", json=body, headers=bob).status_code == 201
 
 
 def test_a_label_of_no_option_and_a_dry_run_end_no_session(upstream):

@@ -36,6 +36,9 @@ class BackgroundRecorder(Protocol):
     def session_episode(self, id_: str, owner: str | None) -> str | None:
         """Return the id of the latest running episode of an owner's session; None: none runs."""
 
+    def is_anothers(self, id_: str, owner: str) -> bool:
+        """Return whether feedback on this id would end a running episode of another owner."""
+
     def close(self) -> None:
         """Store what is left."""
 

@@ -181,6 +181,13 @@ class CallRecorder:
         found = self.ask(lambda conversations: conversations.of_session(id_, owner)).result()
         return (found[0].last.scope_id or found[0].id) if found else None
 
+    def is_anothers(self, id_: str, owner: str) -> bool:
+        """Return whether the open episode of this id, or of this response, has another owner."""
+        if self.is_own_thread:
+            return False
+        found = self.ask(lambda conversations: conversations.with_id(id_)).result()
+        return found is not None and found.last.context.owner != owner
+
     def is_open(self, id_: str) -> bool:
         """Return whether an open episode, or a response in one, has this id."""
         return (

@@ -96,6 +96,11 @@ class AgentRuns:
         """Return the id of a running episode of an owner's session: runs have none."""
         return None
 
+    def is_anothers(self, id_: str, owner: str) -> bool:
+        """Return whether feedback on this id would end a run: runs are those of this process, of no owner."""
+        with self._lock:
+            return id_ in self._running
+
     def close(self) -> None:
         """Leave what runs: the recorder ended it before."""
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 import contextlib
 import itertools
 import uuid
-from collections.abc import Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from dataclasses import replace
 from typing import Any
 
@@ -29,7 +29,7 @@ from seasoned.service.decisions.request_questions import INFERENCE_PREFIX, episo
 from seasoned.service.decisions.session_episodes import SessionEpisodes
 from seasoned.service.feedback_json import feedback_from_json, read_record, record_to_json
 from seasoned.service.json_documents import check_json_fields
-from seasoned.service.permissions import authored, check_own
+from seasoned.service.permissions import ForbiddenError, authored, check_own
 from seasoned.service.schemas import METRIC_FIELDS, feedback_schema
 from seasoned.types import Feedback, Label, OwnAnswer, Step, Thumbs, feedback_record
 from seasoned.types.notes import RESPONSE, response_note_id
@@ -56,7 +56,7 @@ def add_any_feedback(
     Raises:
         InputError: a field is missing or unknown, or breaks a rule.
         NotFoundError: no such decision, question or feedback.
-        ForbiddenError: the token may not speak for this author.
+        ForbiddenError: the token may not speak for this author, or would end the running episode of another one.
     """
     if "metric_name" in body:
         return _add_metric(memory, body, holder, declared_sources(scores))
@@ -367,8 +367,10 @@ def _check_running(
     Raises:
         InputError: it is the outcome of one of several decisions, or of an option that the decision did not have.
         NotFoundError: the inference has no such question.
+        ForbiddenError: the episode is another author's, and the token is no `admin`.
     """
     id_, name = _names(memory, inference_id, question, holder)
+    _check_owner(memory, {id_, episode_id(id_, name)}, holder)
     sessions = [one for one in memory.session.recorders if isinstance(one, SessionEpisodes)]
     for named in dict.fromkeys((episode_id(id_, name), id_)):
         for judged in filter(None, (one.judged(named) for one in sessions)):
@@ -383,6 +385,20 @@ def _check_running(
                 stored_action(memory.redacted(feedback.right), of_steps[0].prior, judged.task)
             return True
     return False
+
+
+def _check_owner(memory: Memory, ids: Collection[str], holder: Token) -> None:
+    """Refuse feedback that would end another author's running episode, in the middle of its work."""
+    author = holder.author
+    if author is None or holder.may("admin"):
+        return
+    for id_ in ids:
+        if any(one.is_anothers(id_, author) for one in memory.session.recorders):
+            raise ForbiddenError(
+                f"feedback on {excerpt(id_)}",
+                "its episode is still running, and feedback of another author does not end it",
+                "Send it again when it has ended, or end it with its author's token: POST /v1/episodes/ID/end.",
+            )
 
 
 def _ended(

@@ -189,6 +189,14 @@ class SessionEpisodes:
                     return JudgedSteps(one.recorder.steps, one.responses.get(id_), one.recorded.task)
         return None
 
+    def is_anothers(self, id_: str, owner: str) -> bool:
+        """Return whether the running episode with this id, or of this decision, has another owner."""
+        with self._lock:
+            return any(
+                key[0] != owner and (one.recorder.id == id_ or id_ in one.responses)
+                for key, one in self._running.items()
+            )
+
     def settle(self, id_: str | None = None) -> None:
         """Store the running episode with this id, or that of this decision, since there is feedback on it."""
         if id_ is None:

@@ -285,6 +285,11 @@ class GatewayEpisodes:
             running = self._running.get((owner, id_))
         return None if running is None or (owner is None and running.scope.id != id_) else running.scope.id
 
+    def is_anothers(self, id_: str, owner: str) -> bool:
+        """Return whether the running episode with this id has another owner; the recorder knows those of responses."""
+        with self._lock:
+            return any(one.scope.id == id_ and key[0] != owner for key, one in self._running.items())
+
     def settle(self, id_: str | None = None) -> None:
         """End the running episode with this id, or of this response: there is feedback on it."""
         if id_ is None or self._recorder.is_own_thread:
