@@ -1,4 +1,4 @@
-"""Episodes that a gateway's clients name: what is held of them, and what becomes of calls that end after them."""
+"""Episodes and sessions that a gateway's clients name: what is one, what is held, and when calls end after them."""
 
 from __future__ import annotations
 
@@ -14,10 +14,13 @@ from seasoned.integrations.clients.conversations import RecordedCall
 from seasoned.integrations.clients.wires.chat_wire import ChatWire
 from seasoned.service.bearer_tokens import ANYONE, Token
 from seasoned.service.decisions.outcome_feedback import add_any_feedback
+from seasoned.service.gateway.client_ids import ID_HEADERS
 from seasoned.service.gateway.forwarder import GatewayRequest
 from seasoned.service.gateway.gateway_episodes import GatewayEpisodes
 from seasoned.service.gateway.session_paths import PathSession
 from seasoned.service.permissions import ForbiddenError
+
+CALLED = {"id": "c", "type": "function", "function": {"name": "run", "arguments": "{}"}}
 
 
 class NamedCalls:
@@ -27,21 +30,18 @@ class NamedCalls:
         self.recorder = recorder_of(memory)
         self.episodes = GatewayEpisodes(memory, self.recorder, "task", **settings)
 
-    def begin(self, name, said, *, holder=ANYONE, fresh_id="fresh"):
+    def begin(self, name, said, *more, holder=ANYONE, fresh_id="fresh", headers=()):
         """Send a call, in an episode of a name or none; return what its answer is recorded with."""
         path = None if name is None else PathSession(name, True)
-        request = GatewayRequest(ChatWire(), None, path, holder, [], b"")
-        body = {"messages": [{"role": "user", "content": said}], "tools": [{"type": "function"}]}
+        request = GatewayRequest(ChatWire(), None, path, holder, headers, b"")
+        body = {"messages": [{"role": "user", "content": said}, *more], "tools": [{"type": "function"}]}
         place = self.recorder.ask(lambda open_: self.episodes.place(request, body, fresh_id, open_)).result()
         return place, body
 
     def finish(self, place, body, response_id=None):
         """Record the answer to a call."""
-        called = {"id": "c", "type": "function", "function": {"name": "run", "arguments": "{}"}}
-        answered = {
-            "id": response_id,
-            "choices": [{"message": {"role": "assistant", "content": None, "tool_calls": [called]}}],
-        }
+        message = {"role": "assistant", "content": None, "tool_calls": [CALLED]}
+        answered = {"id": response_id, "choices": [{"message": message}]}
 
         def read():
             context = self.episodes.reopened(place, place.context)
@@ -156,6 +156,72 @@ def test_feedback_of_another_author_ends_no_running_episode(name):
             add_any_feedback(memory, {"reward": 1.0, "inference_id": answer}, judge, {})
             add_any_feedback(memory, {"up": True, "inference_id": answer}, bob, {})  # a verdict, after its end
             assert {one.author for one in memory.events() if one.episode_id == fresh_id} == {judge.author, "bob"}
+
+
+UUIDS = "0199f3a2-7c1e-7b54-9d53-2f6a1f0c8e11", "0199f3a2-8d02-7e31-8a47-5b0c9d4e7f22"
+SESSION_HEADERS = {  # as their clients spell them, with ids of the clients' form
+    "X-Seasoned-Session-Id": ("ticket 17", "ticket 18"),
+    "x-litellm-session-id": UUIDS,
+    "Helicone-Session-Id": UUIDS,
+    "x-portkey-trace-id": ("1a2b3c4d5e6f7a8b", "9c0d1e2f3a4b5c6d"),
+    "langfuse_session_id": ("chat/2026-11-24/17", "chat/2026-11-24/18"),
+    "X-Claude-Code-Session-Id": UUIDS,
+    "session-id": UUIDS,  # Codex, and before it had hyphens
+    "session_id": UUIDS,
+    "thread-id": UUIDS,
+    "thread_id": UUIDS,
+    "x-opencode-session": ("ses_5f1c2d3e4ffeAbCdEfGhIjKlMn", "ses_5f1c2d3e5ffeZyXwVuTsRqPoNm"),
+    "X-Session-Id": ("ses_5f1c2d3e4ffeAbCdEfGhIjKlMn", "trial__7"),
+    "x-session-affinity": UUIDS,
+    "X-Agent-Session-Id": ("20261124_101500_a1b2c3", "20261124_101501_d4e5f6"),
+    "X-Cagent-Session-Id": UUIDS,
+    "x-grok-conv-id": UUIDS,
+    "Conversation-Id": ("conv_68f0a1b2", "conv_68f0a1b3"),
+}
+SUBAGENT_HEADERS = {
+    "x-claude-code-agent-id": None,  # names an agent, also the main one
+    "x-claude-code-parent-agent-id": "agent-1",
+    "x-openai-subagent": "review",
+    "x-codex-parent-thread-id": UUIDS[0],
+    "x-parent-session-id": "ses_5f1c2d3e4ffeAbCdEfGhIjKlMn",
+}
+OWN_HEADERS = {"x-seasoned-episode-id", "x-seasoned-task", "x-seasoned-subject"}
+
+
+def test_each_header_that_is_read_has_an_example_here():
+    assert {*map(str.lower, SESSION_HEADERS), *SUBAGENT_HEADERS, *OWN_HEADERS} == set(ID_HEADERS)
+
+
+@pytest.mark.parametrize("header", SESSION_HEADERS)
+def test_sessions_by_a_clients_header_are_apart_and_each_goes_on(header):
+    name, (one, other) = header.lower().encode(), SESSION_HEADERS[header]  # a server reads names in lower case
+    with named_calls() as (_, calls):
+        episodes = {}
+        for session in (one, other):
+            headers = [(b"x-client-request-id", UUIDS[1].encode()), (name, session.encode())]
+            place, body = calls.begin(None, "the same alert", fresh_id=f"of {session}", headers=headers)
+            calls.finish(place, body)
+            episodes[session] = place.episode_id
+        assert episodes == {one: f"of {one}", other: f"of {other}"}
+        assert [calls.recorder.session_episode(session, None) for session in (one, other)] == list(episodes.values())
+        said = {"role": "assistant", "content": None, "tool_calls": [CALLED]}
+        result = {"role": "tool", "tool_call_id": "c", "content": "done"}
+        for session in (one, other, None):
+            headers = [] if session is None else [(name, session.encode())]
+            place, _ = calls.begin(None, "the same alert", said, result, fresh_id="new", headers=headers)
+            assert place.episode_id == ("new" if session is None else episodes[session])
+
+
+@pytest.mark.parametrize("header", [name for name, example in SUBAGENT_HEADERS.items() if example])
+def test_call_with_a_header_of_a_sub_agent_is_a_side_call(header):
+    session = (b"x-session-id", b"trial__7")
+    with named_calls() as (_, calls):
+        main, body = calls.begin(None, "alert", headers=[session, (b"x-claude-code-agent-id", b"agent-1")])
+        calls.finish(main, body)
+        child = [session, (header.encode(), SUBAGENT_HEADERS[header].encode())]
+        place, _ = calls.begin(None, "look at the logs", headers=child, fresh_id="of the sub-agent")
+        assert (main.context.is_side, place.context.is_side) == (False, True)
+        assert place.episode_id == "of the sub-agent"
 
 
 def test_dry_run_of_a_metric_finds_a_running_episode_and_a_response_in_it():
