@@ -492,7 +492,7 @@ def _prior_mean(evidence: Evidence, rows: Ints, base_probs: Floats, mean: float,
     taken, sums, similarities = evidence.taken_leads, evidence.by_state, evidence.similarities
     if taken is None or sums is None or sums.leads is None or similarities is None:
         return None
-    slope = prior_slope(taken.leads, taken.returns, mean=mean, unit=unit)
+    slope = prior_slope(*taken, mean=mean, unit=unit)
     if slope is None or np.abs(prior_leads(base_probs)).max() <= ROUNDING:
         return None
     candidates = np.full(len(evidence.actions), -1)

@@ -150,10 +150,12 @@ class TakenLeads(NamedTuple):
 
     Attributes:
         leads: shape (N,), `seasoned.core.prior_leads` of the action taken.
+        expected: shape (N,), the mean lead of the model's own choices there, `sum p^2 - 1 / C`.
         returns: shape (N,), in reward units.
     """
 
     leads: Floats
+    expected: Floats
     returns: Floats
 
 
@@ -223,7 +225,8 @@ class Evidence:
         frontier: shape (A,), how near each action leads to one that was not tried (`seasoned.core.FrontierGraph`), NaN
             for one that was not tried at this very state; None unless asked for, where the state was never visited or
             the current task was paid after it, and where the task is on no plateau (see `EvidenceQuery`).
-        taken_leads: of the latest steps that count for the task, if asked for; None where the model preferred nothing.
+        taken_leads: of the latest steps that count for the task, if asked for; None where fewer than half of
+            these have a prior, or returns do not rise.
 
     Example:
         >>> from seasoned import Episode, EvidenceQuery, Memory, Step

@@ -68,8 +68,17 @@ def test_taken_leads_are_those_of_the_latest_steps_with_a_prior():
         add(memory, "the lamp is late", "refund", 0.8, {"refund": 0.7, "wait": 0.3})
         add(memory, "the sofa is late", "wait", 0.0)
         taken = memory.evidence(EvidenceQuery("the lamp", **QUERY)).taken_leads
-    found = Counter(zip(taken.leads.round(6).tolist(), taken.returns.tolist(), strict=True))
-    assert found == {(0.25, 1.0): 10, (-0.25, 0.0): 10, (0.2, 0.8): 1}
+    found = Counter(zip(*(column.round(6).tolist() for column in taken), strict=True))
+    assert found == {(0.25, 0.125, 1.0): 10, (-0.25, 0.125, 0.0): 10, (0.2, 0.08, 0.8): 1}
+
+
+@pytest.mark.parametrize("n_without", [20, 21])
+def test_a_minority_of_steps_with_a_prior_does_not_speak_for_the_others(n_without):
+    with Memory.open(":memory:") as memory:
+        add_rising(memory)
+        memory.add_many([Episode("desk", [Step(f"box{number} wet", "wait", 0.0)]) for number in range(n_without)])
+        taken = memory.evidence(EvidenceQuery("the lamp", **QUERY)).taken_leads
+    assert (taken is None) == (n_without > 20)
 
 
 @pytest.mark.parametrize("rewards", [(0.0, 1.0), (1.0, 1.0)])
@@ -205,6 +214,23 @@ def test_many_steps_at_the_state_itself_outweigh_a_model_that_changed_its_mind(k
         decision = JitRL(memory).decide("the page of the cart", prior(refund=0.9, wait=0.1), seed=0)
     assert decision.probs["wait"] > 0.99
     assert decision.estimated_advantages["wait"] - decision.estimated_advantages["refund"] > 1.5
+
+
+@pytest.mark.parametrize("probs", [None, {"refund": 0.5, "wait": 0.5}, {"refund": 0.75, "wait": 0.25}])
+@pytest.mark.parametrize("reward", [1.0, 1e6])
+def test_unrelated_steps_with_invented_priors_move_no_decision(probs, reward):
+    sure = {"junk": 0.0, **{f"option {number}": -40.0 for number in range(200)}}
+    steps = [Step("zz", "junk", reward, prior=sure), Step("yy", "junk", -reward, prior={"other": 0.0})]
+    with Memory.open(":memory:") as memory:
+        for number in range(48):
+            action = ("refund", "wait")[number // 2 % 2]
+            add(memory, f"about item {number} in box {number % 5}", action, float(number % 2), probs)
+        policy, given = JitRL(memory), prior(refund=0.7, wait=0.3)
+        before = policy.decide("about item x in box 3", given, seed=0).probs
+        for step in steps:
+            memory.add(Episode("poison", [step]))
+            after = policy.decide("about item x in box 3", given, seed=0).probs
+            assert after["refund"] == pytest.approx(before["refund"], abs=0.05)
 
 
 def test_an_even_policy_decides_as_without_the_slope():

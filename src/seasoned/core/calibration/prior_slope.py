@@ -15,7 +15,8 @@ from seasoned.errors import InputError
 
 __all__ = ["PriorMean", "PriorSlope", "prior_leads", "prior_slope"]
 
-_FARTHEST = 3.0  # units from the mean; a return beyond counts as if it were there
+_FARTHEST = 2.0  # units from the mean; a return beyond counts as if it were there
+_FEWEST = 8  # steps
 _LEAST_LEAD = 1e-6
 
 
@@ -26,7 +27,7 @@ class PriorSlope:
     Args:
         slope: units of return for each unit of lead (`prior_leads`), at least 0.
         deviation: its posterior standard deviation.
-        mean_lead: the mean lead of the actions that were taken.
+        mean_lead: the mean lead of the actions that were taken, without its tails.
         n: the number of steps that it was estimated from.
     """
 
@@ -93,20 +94,30 @@ def prior_leads(probs: npt.ArrayLike) -> Floats:
     return leads
 
 
-def prior_slope(leads: npt.ArrayLike, returns: npt.ArrayLike, *, mean: float, unit: float) -> PriorSlope | None:
+def prior_slope(
+    leads: npt.ArrayLike, expected: npt.ArrayLike, returns: npt.ArrayLike, *, mean: float, unit: float
+) -> PriorSlope | None:
     """Return the slope of the return on the lead that the model gave to the action taken; None if it is unknown or 0.
 
-    The return of a step is `c + unit * (b x + noise)`, x being the lead of its action (`prior_leads`), with noise of
-    variance 1 and b ~ N(0, 1). The posterior of b is normal (Bayesian linear regression: Bishop 2006, section 3.3),
+    The return of a step is `c + unit * (b x + d e + noise)`, x being the lead of its action (`prior_leads`) and
+    `e = sum p^2 - 1 / C` the lead that the model's own choices have there on average, with noise of variance 1 and
+    b, d ~ N(0, 1). Where the model is sure, returns may be higher whatever is done: that is d, while x - e has the mean
+    0 at each state under the model's own choices (as covariates centred on the policy: Greenewald and others 2017,
+    "Action Centered Contextual Bandits").
+    The posterior of b is normal (Bayesian linear regression: Bishop 2006, section 3.3). With x, e and y less their
+    means, y in units,
 
-        E[b] = sum (x - mean x) (y - mean y) / (unit h),   Var[b] = 1 / h,   h = 1 + sum (x - mean x)^2
+        E[b] = (x'y - x'e e'y / (1 + e'e)) / h,   Var[b] = 1 / h,   h = 1 + x'x - (x'e)^2 / (1 + e'e)
 
     and the slope is `E[b] - sqrt(Var[b])`, at least 0: what is likely to hold. A model whose probabilities say nothing
-    has the slope 0; it is never below, since a preference is not turned around. A return farther than three units from
-    the mean counts as if it were there.
+    has the slope 0; it is never below, since a preference is not turned around.
+
+    A few steps do not decide: fewer than eight say nothing, the highest and the lowest tenth of x, and of e, count as
+    the next ones, and a return farther than two units from the mean counts as if it were there.
 
     Args:
-        leads: shape (N,), of the actions that were taken.
+        leads: shape (N,), x, of the actions that were taken.
+        expected: shape (N,), e, at the states where they were taken.
         returns: shape (N,), in reward units.
         mean: the mean of returns, in reward units.
         unit: the scale of returns, in reward units, above 0.
@@ -115,22 +126,36 @@ def prior_slope(leads: npt.ArrayLike, returns: npt.ArrayLike, *, mean: float, un
         InputError: shapes differ, or the unit is not above 0.
 
     Example:
-        >>> found = prior_slope([0.4, -0.4] * 50, [1.0, 0.0] * 50, mean=0.5, unit=0.5)
+        >>> found = prior_slope([0.4, -0.4] * 50, [0.3] * 100, [1.0, 0.0] * 50, mean=0.5, unit=0.5)
         >>> round(found.slope, 2), round(found.deviation, 2)
         (2.11, 0.24)
     """
-    x, y = np.asarray(leads, dtype=np.float64), np.asarray(returns, dtype=np.float64)
-    if x.shape != y.shape or x.ndim != 1:
+    x, e, y = (np.asarray(column, dtype=np.float64) for column in (leads, expected, returns))
+    if x.ndim != 1 or not x.shape == e.shape == y.shape:
         raise InputError(
-            f"leads of shape {x.shape}, returns of shape {y.shape}", "each step has a lead and a return", "Pass both."
+            f"leads of shape {x.shape}, expected ones of shape {e.shape}, returns of shape {y.shape}",
+            "each step has a lead, an expected lead and a return",
+            "Pass all three.",
         )
     check_number("unit", unit, above=0, next_step="It is the spread of the returns.")
-    if not len(x) or float(np.ptp(x)) < _LEAST_LEAD:
+    if len(x) < _FEWEST:
         return None
-    scaled = np.clip((y - mean) / unit, -_FARTHEST, _FARTHEST)
+    x, e = _without_tails(x), _without_tails(e)
+    if float(np.ptp(x)) < _LEAST_LEAD:
+        return None
+    with np.errstate(over="ignore"):
+        scaled = np.clip((y - mean) / unit, -_FARTHEST, _FARTHEST)
     mean_lead = float(x.mean())
-    from_mean = x - mean_lead
-    precision = 1.0 + float(from_mean @ from_mean)
+    x, e, scaled = x - mean_lead, e - e.mean(), scaled - scaled.mean()
+    share = float(x @ e) / (1.0 + float(e @ e))
+    precision = 1.0 + float(x @ x) - share * float(x @ e)
     deviation = 1.0 / math.sqrt(precision)
-    slope = float(from_mean @ (scaled - scaled.mean())) / precision - deviation
-    return PriorSlope(slope, deviation, mean_lead, len(x)) if slope > 0.0 else None
+    slope = float((x - share * e) @ scaled) / precision - deviation
+    return PriorSlope(slope, deviation, mean_lead, len(scaled)) if slope > 0.0 else None
+
+
+def _without_tails(values: Floats) -> Floats:
+    """Return the values with the lowest and the highest tenth of them as the next one."""
+    ascending, n = np.sort(values), math.ceil(len(values) / 10)
+    found: Floats = np.clip(values, ascending[n], ascending[-1 - n])
+    return found

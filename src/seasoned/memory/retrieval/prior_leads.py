@@ -39,7 +39,7 @@ class _StepPolicy:
         prior: of the step, as it is stored.
     """
 
-    __slots__ = ("_by_key", "_total", "_weights", "taken")
+    __slots__ = ("_by_key", "_total", "_weights", "expected", "taken")
 
     def __init__(self, prior: StepPrior) -> None:
         logprobs: dict[str, float] = json.loads(prior.logprobs)
@@ -50,6 +50,8 @@ class _StepPolicy:
         if not math.isfinite(self._total):
             raise ValueError("a logprob is no number")
         self.taken = self.lead(prior.action)
+        squares = math.fsum(weight * weight for weight in self._weights.values())
+        self.expected = squares / self._total**2 - 1.0 / len(self._weights)
 
     def __len__(self) -> int:
         return len(self._weights)
@@ -92,6 +94,8 @@ class PriorLeadReader:
     ) -> TakenLeads | None:
         """Return the leads of the latest steps that count for the task, if asked for; None where returns do not rise.
 
+        Fewer than half of these steps do not speak for the model of the others.
+
         Args:
             query: the query.
             view_id: of the discount.
@@ -110,11 +114,12 @@ class PriorLeadReader:
 
     def _taken_at(self, steps: Sequence[RecentReturn]) -> TakenLeads | None:
         leads = self._leads([step.visit for step in steps])
-        known = [(found.taken, step.return_) for step in steps if (found := leads[step.visit]) is not None]
-        if not any(lead for lead, _ in known):
+        known = [
+            (found.taken, found.expected, step.return_) for step in steps if (found := leads[step.visit]) is not None
+        ]
+        if 2 * len(known) < len(steps) or not any(lead for lead, _, _ in known):
             return None
-        columns = np.array(known, dtype=np.float64).T
-        return TakenLeads(columns[0], columns[1])
+        return TakenLeads(*np.array(known, dtype=np.float64).T)
 
     def on(
         self,
