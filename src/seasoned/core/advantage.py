@@ -52,6 +52,8 @@ class AdvantageEstimate:
         baseline: V, in reward units; None without evidence for it.
         scale: the divisor of the advantages, in reward units.
         kappa: the shrinkage, in steps.
+        preferred: shape (C,), the part of `estimated` that the model's own policy has (`seasoned.core.PriorMean`): the
+            rest is what the returns say beyond it. None: no part.
     """
 
     values: Floats
@@ -63,6 +65,7 @@ class AdvantageEstimate:
     baseline: float | None
     scale: float
     kappa: float
+    preferred: Floats | None = None
 
     def shifted(self, shifts: Floats, deviations: Floats) -> AdvantageEstimate:
         """Return the estimate with an independent one of other evidence added; the half widths add in squares.
@@ -89,7 +92,11 @@ class AdvantageEstimate:
         estimated, low, high = (np.full(len(shares), np.nan) for _ in range(3))
         for scaled, whole in ((estimated, self.estimated), (low, self.low), (high, self.high)):
             np.multiply(whole, shares, out=scaled, where=shares > 0.0)
-        return dataclasses.replace(self, advantages=learned + self.bonuses, estimated=estimated, low=low, high=high)
+        preferred = None if self.preferred is None else self.preferred * shares
+        advantages = learned + self.bonuses
+        return dataclasses.replace(
+            self, advantages=advantages, estimated=estimated, low=low, high=high, preferred=preferred
+        )
 
 
 @dataclass(frozen=True, slots=True)

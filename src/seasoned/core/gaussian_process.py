@@ -173,8 +173,8 @@ class ProcessEstimator:
         held = np.flatnonzero(cells.weights > _LEAST_WEIGHT)
         n_actions = int(cells.actions.max(initial=-1)) + 1
         at = np.where((rows >= 0) & (rows < n_actions), rows, n_actions)
-        prior = prior or PriorMean(np.zeros(len(rows)), np.zeros(len(cells.states)), np.zeros(len(rows)))
-        parts, at = self._parts(calls, at, cells, held, states, mean, unit, prior.of_cells[held])
+        expected = prior or PriorMean(np.zeros(len(rows)), np.zeros(len(cells.states)), np.zeros(len(rows)))
+        parts, at = self._parts(calls, at, cells, held, states, mean, unit, expected.of_cells[held])
         n_rows = len(parts.own)
 
         rho, near = self.level, states.to_query
@@ -187,7 +187,7 @@ class ProcessEstimator:
         of_returns, of_pulled, through = solved[:, 0], solved[:, 1], solved[:, 2:]
         common = rho * float(near @ (parts.returns - parts.information @ of_returns))
         own = parts.own - reach.T @ of_returns
-        values = np.clip(common + (1.0 - rho) * own[at], parts.low[at], parts.high[at]) + prior.of_candidates
+        values = np.clip(common + (1.0 - rho) * own[at], parts.low[at], parts.high[at]) + expected.of_candidates
 
         # Variances of contrasts, without the matrix between all candidates.
         level_level = float(near @ pulled - pulled @ of_pulled)
@@ -216,7 +216,7 @@ class ProcessEstimator:
         # Returns too large to be squared fit no scale: the intervals are as wide as a number can say.
         fit = fit if np.isfinite(fit) else float(np.finfo(np.float64).max)
         by_steps = contrast, parts.alike(at, base_probs), base_probs, parts, fit, len(held), n_returns
-        half = np.hypot(self._half_widths(*by_steps), prior.half_widths)
+        half = np.hypot(self._half_widths(*by_steps), expected.half_widths)
         advantages = values - float(base_probs @ values)
         means = np.full(len(rows), np.nan)
         weights_of, totals_of = (
@@ -241,6 +241,7 @@ class ProcessEstimator:
             baseline=mean + unit * float(base_probs @ values),
             scale=unit,
             kappa=parts.noise,
+            preferred=None if prior is None else prior.of_candidates - float(base_probs @ prior.of_candidates),
         )
 
     def _half_widths(

@@ -455,6 +455,11 @@ class JitRL:
             f"{_steps_note(evidence)} at {counted(evidence.n_states, 'similar state')} cover "
             f"{tried} of {len(actions)} candidates{_shown_note(evidence) or comparison_note(rows, evidence, estimate)}"
         )
+        if estimate.preferred is not None:
+            reason += (
+                f"; {estimate.preferred[chosen]:+.3f} of the advantage of the chosen one is the model's own preference,"
+                " with which returns rise"
+            )
         if evidence.n_unlogged:
             reason += f"; {evidence.n_unlogged} of the steps have no propensity, which was estimated"
         if evidence.frontier is not None:

@@ -157,6 +157,7 @@ def test_the_process_estimates_what_returns_say_beyond_the_prior_mean(seed, n_st
     found = ProcessEstimator().estimate(cells(means), near, **candidates, prior=prior)
     beyond = ProcessEstimator().estimate(cells(means - unit * prior.of_cells), near, **candidates)
     of_prior = prior.of_candidates - pi @ prior.of_candidates
+    assert (found.preferred, beyond.preferred) == (pytest.approx(of_prior), None)
     assert found.estimated == pytest.approx(beyond.estimated + of_prior, abs=1e-6)
     assert found.values[:-1] == pytest.approx(  # what was seen, not what was expected
         [n[actions == a] @ means[actions == a] / n[actions == a].sum() for a in range(n_actions)]

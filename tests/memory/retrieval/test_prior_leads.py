@@ -233,6 +233,20 @@ def test_unrelated_steps_with_invented_priors_move_no_decision(probs, reward):
             assert after["refund"] == pytest.approx(before["refund"], abs=0.05)
 
 
+def test_the_reason_says_what_the_preference_adds():
+    with Memory.open(":memory:") as memory:
+        sentences(memory)
+        policy, state = JitRL(memory), "about item x in box 3"
+        preferred = policy.estimate(
+            ("refund", "wait"), np.array([0.75, 0.25]), policy.evidence(state), np.random.default_rng(0)
+        ).preferred
+        decision = policy.decide(state, prior(refund=0.75, wait=0.25), seed=0)
+        even = policy.decide(state, prior(refund=0.5, wait=0.5), seed=0)
+    assert decision.action == "refund" and preferred[0] > 0.1
+    assert f"; {preferred[0]:+.3f} of the advantage of the chosen one is the model's own preference" in decision.reason
+    assert "preference" not in even.reason
+
+
 def test_an_even_policy_decides_as_without_the_slope():
     even = prior(refund=0.5, wait=0.5)
     with Memory.open(":memory:") as memory:
