@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import logging
 import os
 import re
 import uuid
@@ -15,7 +16,7 @@ from seasoned.actions import ToolAction, readable_action
 from seasoned.chat.prompt_window import broken_marks
 from seasoned.chat.repository import repository_namespace
 from seasoned.chat.wrapped.codex_transcript import exit_codes
-from seasoned.errors import counted
+from seasoned.errors import StoreError, counted
 from seasoned.integrations.conversation import MAX_TASK_CHARS
 from seasoned.integrations.rewards import ToolResult, load_rules
 from seasoned.integrations.rewards.called_commands import called_command
@@ -37,6 +38,7 @@ _MOST_OPEN = 256
 _MIN_FAILURES = 3
 _SHOWN_CHARS = 100
 _WORD = re.compile(r"[\w./-]{3,}")
+_log = logging.getLogger("seasoned.chat")
 
 
 def guard_namespace(root: Path) -> str:
@@ -208,9 +210,14 @@ class CommandGuard:
             return None
         state, action = call
         request = self._requests.get(session) or self._begin(session, None)
-        reason = None if self._stop is None else self.reason(state, action)
-        if reason is not None and request.arm is None:
-            request.arm = self._holdout.assign(task=request.task, unit=request.id).arm
+        reason = None
+        try:
+            reason = None if self._stop is None else self.reason(state, action)
+            if reason is not None and request.arm is None:
+                request.arm = self._holdout.assign(task=request.task, unit=request.id).arm
+        except StoreError as error:  # the call is made, and recorded, as without a guard
+            _log.warning("The guard knows nothing of a call: %s", error)
+            reason = None
         is_withheld = reason is not None and request.arm == "control"
         if len(request.open) < _MOST_OPEN:
             request.open[str(document.get("tool_use_id"))] = (state, action, is_withheld)

@@ -107,11 +107,16 @@ class Backlog:
         self._refused(error)
 
     def lose(self) -> None:
-        """Name in the log what still waits at the end."""
-        if self._waiting:
-            ids = ", ".join(episode.id for episode in self._waiting)
-            _LOG.error("LOST: the store did not take %s: %s", counted(len(self._waiting), "episode"), ids)
-            self._waiting.clear()
+        """Name in the log what still waits at the end, and let go of it."""
+        left = [episode for episode in self._waiting if episode.is_kept]
+        lost = [episode for episode in self._waiting if not episode.is_kept]
+        if left:
+            ids = ", ".join(episode.id for episode in left)
+            _LOG.warning("The next process stores %s, whose calls are on disk: %s", counted(len(left), "episode"), ids)
+        if lost:
+            ids = ", ".join(episode.id for episode in lost)
+            _LOG.error("LOST: the store did not take %s: %s", counted(len(lost), "episode"), ids)
+        self._waiting.clear()
 
     def _taken(self) -> EndedEpisode:
         episode = self._waiting.popleft()

@@ -119,6 +119,11 @@ class EndedEpisode:
         release(self._kept)
         _LOG.debug("Stored the episode %s: %s.", self.id, counted(len(self._recorder), "step"))
 
+    @property
+    def is_kept(self) -> bool:
+        """Whether calls of it are on disk, where the next process finds them."""
+        return bool(self._kept)
+
     def set_aside(self, error: Exception) -> None:
         """Keep its calls where no process reads them again: the store refuses the episode for good."""
         for one in self._kept:
