@@ -11,9 +11,10 @@ from model_server import MODEL, Answer
 from seasoned import Episode, Memory, Step, TranscriptEncoder
 from seasoned.cli.main import cli
 from seasoned.errors import InputError
+from seasoned.integrations.clients.prompt_block import framed_block
 from seasoned.service import DecisionSettings, GatewaySettings
 from seasoned.types.lift_records import Shadow, ShadowPrompt
-from seasoned.types.notes import SHADOW, SHADOW_PROMPT
+from seasoned.types.notes import ASSIGNMENT, SHADOW, SHADOW_PROMPT
 
 pytest.importorskip("fastapi", reason="needs the extra serve")
 from serving import serving
@@ -274,6 +275,53 @@ def test_paused_family_gets_no_memory(holdout, server, path):
         answer = asked(client)
     assert answer.headers["x-seasoned-mode"] == "base" and "ann" in answer.headers["x-seasoned-reason"]
     assert server.bodies()[0]["messages"][1]["content"] == ALERT and "x-seasoned-arm" not in answer.headers
+
+
+def test_mode_is_switched_off_by_itself_in_the_family_that_it_harms(server, path):
+    server.script += [Answer("I look.")] * 20
+    with serving_modes(server, path, {"*": "examples"}) as client:
+        began = asked(client).headers["x-seasoned-episode-id"]
+    with Memory.open(path) as memory:
+        epoch = drawn(memory)[began]["epoch"]
+        for number in range(60):
+            drawn_arm = memory.assign(family="oncall", epoch=epoch, bounds=(-1.0, 1.0), unit=f"past-{number + 9}").arm
+            reward = 1.0 if drawn_arm == "control" else -1.0
+            memory.add(Episode("oncall", [Step(ALERT, RESTART, reward)], f"past-{number + 9}", arm=drawn_arm))
+        assert memory.lift("oncall").is_off
+    with serving_modes(server, path, {"*": "examples"}) as client:
+        harmed, other = [asked(client, user=str(number)).headers for number in range(8)], asked(client, "billing")
+    with Memory.open(path) as memory:
+        assignments = drawn(memory)
+    shares = [assignments[one["x-seasoned-episode-id"]]["control_share"] for one in harmed]
+    assert shares == [0.95] * 8  # a few are still treated, so that memory can come back
+    assert assignments[other.headers["x-seasoned-episode-id"]]["control_share"] == 0.5
+    sent = [BEGIN in str(body) for body in server.bodies()[1:-1]]
+    assert sent == [one["x-seasoned-mode"] == "memory" for one in harmed] and not all(sent)
+
+
+def drawn(memory):
+    """The stored assignments by episode."""
+    return {note.body["unit"]: note.body for note in memory.notes(kind=ASSIGNMENT)}
+
+
+@pytest.mark.parametrize("api", APIS)
+def test_block_that_a_client_sends_back_is_not_stored(api, server, tmp_path):
+    server.script += [Answer(calls=(("restart", {"service": "checkout"}),)), Answer("It is quiet.")] * 2
+    block, states = framed_block("do restart"), []
+    for name, echoed in (("plain", ""), ("echoed", f"\n\n{block}")):
+        path = tmp_path / f"{name}.db"
+        with Memory.open(path, encoder=TranscriptEncoder()):
+            pass
+        with serving_modes(server, path, {}) as client:
+            said = [{"role": "user", "content": ALERT + echoed}]
+            first = called(client, api, said)
+            said += results(api, first.json(), f"done{echoed}")
+            assert called(client, api, said).headers["x-seasoned-episode-id"] == first.headers["x-seasoned-episode-id"]
+        assert all(BEGIN in str(body) for body in server.bodies()[2:])  # the server gets what the client sent
+        [stored] = own_episodes(path)
+        assert BEGIN not in str(stored) and [step.action for step in stored.steps] == [RESTART, "It is quiet."]
+        states.append([stored.task, *(step.state for step in stored.steps)])
+    assert states[0] == states[1]
 
 
 def test_memory_that_takes_too_long_leaves_the_call_as_it_is(server, path):

@@ -242,6 +242,18 @@ def test_harmful_memory_goes_off_and_comes_back_when_it_helps():
         assert memory.lift("checkout").control_share < 0.95
 
 
+def test_harmful_memory_goes_off_also_where_the_lift_was_read_before(tmp_path):
+    with Memory.open(tmp_path / "agent.db") as memory:
+        policy = Holdout(ModelAlone(), memory)
+        for _ in range(70):
+            play(memory, policy, lambda arm: float(arm == "control"))
+        [salt] = {body["salt"] for body in assignments(memory).values()}
+    with Memory.open(tmp_path / "agent.db") as memory:  # as a service does when it starts
+        assert memory.lift("checkout").is_off
+        id_, _ = play(memory, Holdout(ModelAlone(), memory), lambda arm: 1.0)
+        assert (assignments_share(memory, id_), assignments(memory)[id_]["salt"]) == (0.95, salt)
+
+
 def assignments_share(memory, episode_id):
     [note] = memory.notes(kind=ASSIGNMENT, episode_id=episode_id)
     return note.body["control_share"]

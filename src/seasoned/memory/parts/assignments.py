@@ -166,13 +166,12 @@ class Assignments:
     def _refreshed(self) -> tuple[dict[str, FamilyUnits], list[AssignedUnit], dict[str, KnownCost]]:
         """Return the units by family, in the order of the names, those of all epochs, and the costs of episodes."""
 
-        def read() -> dict[str, KnownCost]:
-            self._ledger.refresh()
-            return self._costs.refresh()
+        def read() -> tuple[dict[str, FamilyUnits], dict[str, KnownCost]]:
+            return self._refresh(), self._costs.refresh()
 
         with self._lock:
-            costs = self._session.read(read)
-            return dict(sorted(self._families().items())), self._ledger.units, costs
+            families, costs = self._session.read(read)
+            return dict(sorted(families.items())), self._ledger.units, costs
 
     def _new(
         self, unit: str, family: str | None, epoch: str, bounds: tuple[float, float], recorded: RecordedEpisode | None
@@ -199,12 +198,7 @@ class Assignments:
     def _stored(self, unit: str) -> Assignment | None:
         """Return the stored assignment of a unit, after a refresh of the shares if one is due."""
         if self._ledger.is_due():
-            self._ledger.refresh()
-            families = self._families()
-            shares = control_shares(families)
-            self._shares = {(name, family.epoch): shares[name] for name, family in families.items()}
-            own = (one.salt for one in self._ledger.assignments if one.namespace == self._session.namespace)
-            self._salt = next(own, self._salt)
+            self._refresh()
         store, namespace_id = self._session.store, self._session.namespace_id
         for episode_id in (advance_assignment_id(unit), unit):
             for _, note in read_notes(store, namespace_id, kind=ASSIGNMENT, episode_id=episode_id, unrevoked=True):
@@ -213,6 +207,19 @@ class Assignments:
                     if assignment.unit == unit:
                         return assignment
         return None
+
+    def _refresh(self) -> dict[str, FamilyUnits]:
+        """Return the units by family as they are stored now, after which the next assignments are drawn.
+
+        Whoever refreshes the ledger sets the shares too: it is due again only after more commits.
+        """
+        self._ledger.refresh()
+        families = self._families()
+        shares = control_shares(families)
+        self._shares = {(name, family.epoch): shares[name] for name, family in families.items()}
+        own = (one.salt for one in self._ledger.assignments if one.namespace == self._session.namespace)
+        self._salt = next(own, self._salt)
+        return families
 
     def _families(self) -> dict[str, FamilyUnits]:
         """Return the units by family, and tell the log of outcomes out of bounds when there are more of them."""
